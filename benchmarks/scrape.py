@@ -70,7 +70,7 @@ def counting(engine: Engine) -> QuotaStatuses:
 async def measured(queues: int) -> dict[str, Any]:
     """The figures; the least of some rounds, so that the machine's other work does not count."""
     metrics, state = filled(queues)
-    metrics.follow(state)
+    metrics.state = state
     held, cpu, page = [], [], b""
     for _ in range(ROUNDS):
         began = time.perf_counter()

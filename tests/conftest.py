@@ -15,6 +15,7 @@ from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
 from tests.chart.helm import Helm, ensure_helm
+from tests.cluster.direct import DirectPlane
 
 settings.register_profile("admitter", deadline=None)  # how long an example takes is not what is tested
 settings.load_profile("admitter")
@@ -32,9 +33,11 @@ def _needs_sandbox(item: pytest.Item) -> bool:
     return item.get_closest_marker("cluster") is not None and not elsewhere
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that would start a control plane although only ring 1 was asked for."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse tests of ring 1 that would start a control plane; let one worker run all that share one."""
     for item in items:
+        if "own" in _fixtures(item) and config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")
@@ -60,9 +63,9 @@ def sandbox(
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         # The first worker starts it; it ends with the process that started the workers.
-        yield ControlPlane.start(folder.parent / "control-plane", owner=os.getppid())
+        yield DirectPlane.start(folder.parent / "control-plane", owner=os.getppid())
     else:
-        with ControlPlane.start(folder / "control-plane", owner=os.getpid()) as started:
+        with DirectPlane.start(folder / "control-plane", owner=os.getpid()) as started:
             yield started
 
 

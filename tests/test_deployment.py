@@ -10,7 +10,7 @@ import yaml
 
 from admitter.cli.configuration import Configuration
 from admitter.controllers.lifecycle import STOP_SECONDS
-from admitter.install.bundle import manifests
+from admitter.install.apply import manifests
 from admitter.names import NAMESPACE
 
 ROOT = Path(__file__).parents[1]

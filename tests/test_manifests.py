@@ -7,8 +7,8 @@ import yaml
 
 from admitter import __version__, names
 from admitter.api.kinds import KINDS
-from admitter.install.apply import object_path
-from admitter.install.bundle import bundled, manifests
+from admitter.documents import bundled
+from admitter.install.apply import manifests, object_path
 
 ROOT = Path(__file__).parents[1]
 ALL = list(manifests(deployment=True))

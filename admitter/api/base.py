@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
@@ -13,6 +13,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
 from admitter.quantities.amounts import parse_quantity
 from admitter.quantities.durations import LONGEST_SECONDS, parse_duration
+
+V = TypeVar("V")
 
 LONGEST_NAME = 63
 """Names of queues, flavors and workloads become label values."""
@@ -29,9 +31,14 @@ class Model(BaseModel):
     )
 
 
-def _a_quantity(value: str | int) -> str | int:
-    parse_quantity(value)
-    return value
+def checked_by(check: Callable[[Any], object]) -> AfterValidator:
+    """Validates values by a function that raises ValueError for wrong ones."""
+
+    def validated(value: V) -> V:
+        check(value)
+        return value
+
+    return AfterValidator(validated)
 
 
 _QUANTITY: Final = (
@@ -41,7 +48,7 @@ _LONGEST_QUANTITY: Final = 40
 
 Quantity = Annotated[
     str | int,
-    AfterValidator(_a_quantity),
+    checked_by(parse_quantity),
     WithJsonSchema(
         {
             "x-kubernetes-int-or-string": True,
@@ -59,14 +66,9 @@ def writable(quantity: str) -> bool:
     return len(quantity) <= _LONGEST_QUANTITY and re.match(_QUANTITY, quantity) is not None
 
 
-def _a_duration(value: str | int) -> str | int:
-    parse_duration(str(value))
-    return value
-
-
 Duration = Annotated[
     str | int,
-    AfterValidator(_a_duration),
+    checked_by(lambda value: parse_duration(str(value))),
     WithJsonSchema(
         {
             "x-kubernetes-int-or-string": True,
@@ -80,14 +82,12 @@ Duration = Annotated[
 """A time span that is not negative: whole seconds, or a text such as 30s, 5m or 1h30m."""
 
 Name = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"),
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 ]
 """The name of an object, short enough for a label value."""
 
 GeneratedName = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$"),
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$")
 ]
 """A name in a status: of an object, or with underscores of what is none, such as an elastic quota's queue."""
 
@@ -99,7 +99,6 @@ _QUALIFIED = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-
 
 
 def is_resource(name: str) -> bool:
-    """Whether a text can be the name of a resource."""
     return re.fullmatch(_QUALIFIED, name) is not None
 
 
@@ -130,7 +129,6 @@ SET_LIST: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
 
 
 def distinct(values: list[str]) -> list[str]:
-    """Validator of a list of different texts."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

@@ -1,7 +1,6 @@
 """Writes `crds/*.yaml` from the models: `python -m admitter.api.crds`, or `--check` to compare."""
 
 import ast
-import difflib
 import inspect
 import sys
 from itertools import pairwise
@@ -15,9 +14,10 @@ from typing_extensions import override
 
 from admitter.api.base import LONGEST_NAME, Model, PrinterColumn, Resource
 from admitter.api.kinds import KINDS
+from admitter.made_files import ROOT, write_or_check
 from admitter.names import GROUP, VERSION
 
-FOLDER: Final = Path(__file__).parents[2] / "crds"
+FOLDER: Final = ROOT / "crds"
 HEADER: Final = "# Written by `make crds` from the models in admitter/api. Do not edit.\n"
 
 Schema = dict[str, Any]
@@ -61,7 +61,7 @@ def _column(column: PrinterColumn) -> Schema:
     return {"name": column.name, "type": column.kind, "jsonPath": column.path, **wide}
 
 
-class _Described(GenerateJsonSchema):
+class Described(GenerateJsonSchema):
     """Takes the text below a field for its description.
 
     pydantic can too (`use_attribute_docstrings`), but then each command reads the source of all models.
@@ -88,7 +88,7 @@ def _texts(model: type[Model]) -> dict[str, str]:
 
 
 def _root(kind: type[Resource]) -> Schema:
-    _, schemas = models_json_schema([(kind, "validation")], by_alias=True, schema_generator=_Described)
+    _, schemas = models_json_schema([(kind, "validation")], by_alias=True, schema_generator=Described)
     definitions = schemas["$defs"]
     own = definitions[kind.__name__]["properties"]
     properties = {
@@ -149,41 +149,14 @@ def _structural(schema: Schema, definitions: Schema) -> Schema:
     return result
 
 
-def rendered() -> dict[str, str]:
-    """The files' texts by name."""
+def contents(folder: Path = FOLDER) -> dict[Path, str]:
+    """The texts of the files."""
     return {
-        f"{kind.plural}.yaml": HEADER
+        folder / f"{kind.plural}.yaml": HEADER
         + yaml.safe_dump(definition(kind), sort_keys=False, width=110, allow_unicode=True)
         for kind in KINDS
     }
 
 
-def differences(folder: Path) -> list[str]:
-    """How the files in a folder differ from what they should be, as the lines of a diff."""
-    expected = rendered()
-    names = sorted(expected.keys() | {path.name for path in folder.glob("*.yaml")})
-    lines: list[str] = []
-    for name in names:
-        path = folder / name
-        found = path.read_text() if path.exists() else ""
-        wanted = expected.get(name, "")
-        lines += difflib.unified_diff(
-            found.splitlines(), wanted.splitlines(), f"crds/{name}", f"crds/{name} by the models", lineterm=""
-        )
-    return lines
-
-
-def main(arguments: list[str]) -> int:
-    """Write the files, or with `--check` say how they differ; 1 if they do."""
-    if arguments == ["--check"]:
-        lines = differences(FOLDER)
-        if lines:
-            sys.stdout.write("\n".join([*lines, "", "crds/ differs from the models: run make crds", ""]))
-        return 1 if lines else 0
-    for name, text in rendered().items():
-        (FOLDER / name).write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check(sys.argv[1:], contents(), FOLDER.glob("*.yaml")))

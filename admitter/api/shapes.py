@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, ValidationError
 
-from admitter.api.base import problems_of
-from admitter.api.fields import (
+from admitter.api.base import checked_by, problems_of
+from admitter.api.forms import (
     NODE_AFFINITY,
     TAINT,
     TOLERATION,
@@ -34,11 +34,6 @@ from admitter.api.workload import Admission, Place, Preemption
 from admitter.quantities.amounts import parse_quantity
 
 
-def _quantity(value: str | float) -> str | float:
-    parse_quantity(str(value))
-    return value
-
-
 def _time(value: str) -> str:
     try:
         datetime.fromisoformat(value).timestamp()
@@ -47,7 +42,7 @@ def _time(value: str) -> str:
     return value
 
 
-_Quantities = dict[str, Annotated[str | int | float, AfterValidator(_quantity)]]
+_Quantities = dict[str, Annotated[str | int | float, checked_by(lambda value: parse_quantity(str(value)))]]
 _Time = Annotated[str, AfterValidator(_time)]
 _Annotations = dict[str, str | int | float]
 
@@ -102,10 +97,7 @@ _NODE: Final = fields(
 _WORKLOAD: Final = fields(
     metadata=_METADATA,
     status=fields(
-        admission=Admission | None,
-        preemption=Preemption | None,
-        place=Place | None,
-        conditions=_CONDITIONS,
+        admission=Admission | None, preemption=Preemption | None, place=Place | None, conditions=_CONDITIONS
     ),
 )
 _OTHERS: Final = fields(

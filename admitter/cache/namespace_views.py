@@ -22,12 +22,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class NamespaceView(Meta):
-    """A namespace.
-
-    Attributes:
-        terminating: whether its deletion has begun.
-        annotations: those that say which queue it has.
-    """
+    """A namespace, with those annotations that say which queue it has."""
 
     labels: Mapping[str, str]
     terminating: bool
@@ -56,11 +51,7 @@ def parse_namespace(raw: Json) -> NamespaceView:
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuotaView(Meta):
-    """A ResourceQuota of Kubernetes, of which only weights count.
-
-    Attributes:
-        weights: of its namespace, as quantities.
-    """
+    """A ResourceQuota of Kubernetes, of which only the weights of its namespace count, as quantities."""
 
     weights: tuple[str, ...]
 

@@ -71,7 +71,6 @@ class Shards:
         return self.of_queue(queue) in self.epochs
 
     def decides(self, root: Node) -> bool:
-        """Whether anything may be decided in the tree with this root now."""
         return self.of_tree(root) in self.epochs and root not in self.contested
 
     def epoch_of(self, queue: str) -> tuple[int, int] | None:
@@ -80,7 +79,6 @@ class Shards:
         return (self.of_tree(root), self.epochs[self.of_tree(root)]) if self.decides(root) else None
 
     def of_tree(self, root: Node) -> int:
-        """The shard of the tree with this root."""
         return _shard_of(root[1], self.number) if self.number > 1 else 0
 
     def of_queue(self, queue: str) -> int:

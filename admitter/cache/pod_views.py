@@ -39,11 +39,8 @@ class PodView(Meta):
         workload_uid: its UID; empty for a pod that an older version has labelled.
         created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
-        succeeded: whether it has done its work.
         has_run: whether its containers run, or have.
         usage: what it uses, as an admission of one pod; resources of an unknown flavor are left out.
-        capacity: as of a Workload.
-        eviction_time: as of a Job.
         unanswered_scheduler: the scheduler that has said nothing of the pod yet; empty: it has.
     """
 

@@ -11,8 +11,6 @@ class PreemptionStatus:
     """The preemptor for which a Workload was evicted, or will be.
 
     Attributes:
-        key: namespace and name of the preemptor.
-        uid: of the same.
         admission: what the preemptor will get.
         generation: of the preemptor's pending reservation; 0 if that was not written.
         evict_at: until when the victim may run, in seconds since the epoch; None: it was evicted at once.
@@ -29,12 +27,7 @@ class PreemptionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReservationStatus:
-    """The last pending reservation of a Workload.
-
-    Attributes:
-        generation: how many it has had, this one included.
-        admission: what it will get; None once the reservation was used or given up.
-    """
+    """The number of a Workload's last pending reservation, and what it gets; None once used or given up."""
 
     generation: int = 0
     admission: Admission | None = None

@@ -85,7 +85,6 @@ class Meta:
 
     @property
     def key(self) -> Key:
-        """Namespace and name."""
         return (self.namespace, self.name)
 
 
@@ -102,7 +101,6 @@ class ObjectView(Meta):
     Attributes:
         created: seconds since the epoch.
         changed: when anything but its status was changed last, by whole seconds since the epoch.
-        terminating: whether its deletion has begun.
         body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
     """
 
@@ -150,7 +148,6 @@ class JobView(Meta):
     Attributes:
         workload: the name of its Workload.
         created: seconds since the epoch.
-        deleting: whether its deletion has begun.
         queue: the LocalQueue named by its label; None without one.
         submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
@@ -375,7 +372,6 @@ class WorkloadView(Meta):
 
     @property
     def queue(self) -> str:
-        """The name of its LocalQueue."""
         return str(self.spec["queueName"])
 
     @property
@@ -445,7 +441,6 @@ class WorkloadView(Meta):
         return ReservationStatus(raw["generation"], workloads.admission(admission) if admission else None)
 
     def condition(self, kind: str) -> Json:
-        """A condition; empty if it has none of that type."""
         conditions: Iterable[Json] = self.status.get("conditions") or ()
         for condition in conditions:
             if condition["type"] == kind:

@@ -21,13 +21,7 @@ OWN: Final = f"/apis/{API_VERSION}"
 
 
 class World:
-    """The newest known state of the cluster.
-
-    Attributes:
-        read_jobs, read_workloads, read_pods: how these are read.
-        shards: the trees that this process decides about.
-        owners: the process that each Workload and Job belongs to.
-    """
+    """The newest known state of the cluster."""
 
     def __init__(self) -> None:
         self.sources: list[Source[Any]] = []
@@ -84,7 +78,6 @@ class World:
         return source
 
     def source_of(self, plural: str) -> Source[Any]:
-        """How objects of a kind are read, by its plural."""
         return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
     def job_of(self, key: Key) -> JobView | None:

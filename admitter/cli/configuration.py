@@ -12,17 +12,19 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
-from admitter.api.base import Model, Place, Problem, ResourceName, own_name, path_of, problems_of
+from admitter.api.base import Model, Place, Problem, ResourceName, checked_by, own_name, path_of, problems_of
+from admitter.api.crds import Described
 from admitter.convert.gpus import WHOLE_GPU, GpuSettings
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError, parsed
 from admitter.engine.model import GPU_MEMORY_GB
+from admitter.made_files import ROOT, write_or_check
 from admitter.names import GPU_MEMORY
 
 API_VERSION: Final = "config.admitter.dev/v1alpha1"
 KIND: Final = "Configuration"
-SCHEMA: Final = Path(__file__).parents[2] / "docs" / "configuration.schema.json"
+SCHEMA: Final = ROOT / "docs" / "configuration.schema.json"
 HIGHEST_PORT: Final = 65535
 MOST_SHARDS: Final = 64
 
@@ -41,34 +43,24 @@ def split_address(text: str) -> tuple[str, int]:
     return address, int(port)
 
 
-def _an_address(text: str) -> str:
-    split_address(text)
-    return text
-
-
 class GpuResource(Model):
     """A resource that is GPUs."""
 
-    name: ResourceName = Field(description="The resource, such as amd.com/gpu.")
-    memory_gb: int | None = Field(
-        default=None,
-        alias="memoryGB",
-        ge=1,
-        strict=True,
-        description="Memory of one unit of it, in GB, if it is a part of a GPU; absent: it is a whole GPU.",
-    )
+    name: ResourceName
+    """The resource, such as amd.com/gpu."""
+    memory_gb: int | None = Field(default=None, alias="memoryGB", ge=1, strict=True)
+    """Memory of one unit of it, in GB, if it is a part of a GPU; absent: it is a whole GPU."""
 
 
 class JournalSettings(Model):
     """Where decisions are written down, so that they can be replayed."""
 
-    folder: str = Field(min_length=1, description="The folder; made if it is not there. Option: --journal.")
-    megabytes: int = Field(
-        default=64, ge=1, le=4096, strict=True, description="How long one file becomes, in MB, about."
-    )
-    files: int = Field(
-        default=8, ge=1, le=10_000, strict=True, description="How many files are kept, the newest included."
-    )
+    folder: str = Field(min_length=1)
+    """The folder; made if it is not there. Option: --journal."""
+    megabytes: int = Field(default=64, ge=1, le=4096, strict=True)
+    """How long one file becomes, in MB, about."""
+    files: int = Field(default=8, ge=1, le=10_000, strict=True)
+    """How many files are kept, the newest included."""
 
 
 def _new_to_us(resources: list[GpuResource]) -> list[GpuResource]:
@@ -85,46 +77,26 @@ def _new_to_us(resources: list[GpuResource]) -> list[GpuResource]:
 class Configuration(Model):
     """How `admitter run` runs. What is absent has its default; an option on the command line goes before."""
 
-    api_version: Literal["config.admitter.dev/v1alpha1"] = Field(
-        default=API_VERSION, description="The version of this file's format."
-    )
-    kind: Literal["Configuration"] = Field(default=KIND, description="The kind of this file.")
-    bind: Annotated[str, AfterValidator(_an_address)] = Field(
-        default="127.0.0.1:8080",
-        description="Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. At any address but one "
-        "of this machine alone, /metrics needs a token that may get it. Option: --bind.",
-    )
-    requeue_by: RequeueBy = Field(
-        default=RequeueBy.CREATION,
-        description="Where a preempted Workload waits. creation: in its old place. eviction: behind those "
-        "that came before it was preempted. Option: --requeue-by.",
-    )
-    gpu_memory_gb: int = Field(
-        default=GPU_MEMORY_GB,
-        alias="gpuMemoryGB",
-        ge=1,
-        strict=True,
-        description="Memory of a whole GPU, in GB, where its ResourceFlavor has no gpuMemoryGB. "
-        "Option: --gpu-memory-gb.",
-    )
-    gpu_resources: Annotated[list[GpuResource], AfterValidator(_new_to_us)] = Field(
-        default=[],
-        max_length=64,
-        description="Further resources that are GPUs; NVIDIA's, with MIG devices and memory slices, are "
-        "known. Option: --gpu-resource, which replaces all of them.",
-    )
-
-    shards: int = Field(
-        default=1,
-        ge=1,
-        le=MOST_SHARDS,
-        strict=True,
-        description="Over how many parts the cohort trees are spread, so that replicas admit side by side; "
-        "the same for all of them. Option: --shards.",
-    )
-    journal: JournalSettings | None = Field(
-        default=None, description="Where decisions are written down; absent: nowhere."
-    )
+    api_version: Literal["config.admitter.dev/v1alpha1"] = API_VERSION
+    """The version of this file's format."""
+    kind: Literal["Configuration"] = KIND
+    """The kind of this file."""
+    bind: Annotated[str, checked_by(split_address)] = "127.0.0.1:8080"
+    """Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. At any address but one of this machine
+    alone, /metrics needs a token that may get it. Option: --bind."""
+    requeue_by: RequeueBy = RequeueBy.CREATION
+    """Where a preempted Workload waits. creation: in its old place. eviction: behind those that came before
+    it was preempted. Option: --requeue-by."""
+    gpu_memory_gb: int = Field(default=GPU_MEMORY_GB, alias="gpuMemoryGB", ge=1, strict=True)
+    """Memory of a whole GPU, in GB, where its ResourceFlavor has no gpuMemoryGB. Option: --gpu-memory-gb."""
+    gpu_resources: Annotated[list[GpuResource], AfterValidator(_new_to_us)] = Field(default=[], max_length=64)
+    """Further resources that are GPUs; NVIDIA's, with MIG devices and memory slices, are known. Option:
+    --gpu-resource, which replaces all of them."""
+    shards: int = Field(default=1, ge=1, le=MOST_SHARDS, strict=True)
+    """Over how many parts the cohort trees are spread, so that replicas admit side by side; the same for all
+    of them. Option: --shards."""
+    journal: JournalSettings | None = None
+    """Where decisions are written down; absent: nowhere."""
 
     @property
     def decides_by(self) -> Settings:
@@ -198,7 +170,7 @@ def _twice(node: yaml.Node | None, place: str = "") -> Iterator[str]:
 
 
 def schema() -> Json:
-    made: Json = _untitled(Configuration.model_json_schema(by_alias=True))
+    made: Json = _untitled(Configuration.model_json_schema(by_alias=True, schema_generator=Described))
     dialect = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": dialect, **made, "required": ["apiVersion", "kind"]}
 
@@ -210,20 +182,9 @@ def _untitled(node: Any) -> Any:  # noqa: ANN401  # whatever a schema has
     return [_untitled(each) for each in node] if isinstance(node, list) else node
 
 
-def rendered() -> str:
-    """The text of docs/configuration.schema.json."""
-    return json.dumps(schema(), indent=2) + "\n"
-
-
 def main(arguments: list[str]) -> int:
-    """Write the schema, or with `--check` say whether it differs; 1 if it does."""
-    if arguments == ["--check"]:
-        same = SCHEMA.exists() and SCHEMA.read_text() == rendered()
-        if not same:
-            sys.stdout.write("docs/configuration.schema.json differs from the model: run make crds\n")
-        return 0 if same else 1
-    SCHEMA.write_text(rendered())
-    return 0
+    """Write the schema, or with `--check` show how it differs; 1 if it does."""
+    return write_or_check(arguments, {SCHEMA: json.dumps(schema(), indent=2) + "\n"})
 
 
 if __name__ == "__main__":

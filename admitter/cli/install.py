@@ -10,9 +10,8 @@ import yaml
 
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import ApplyOutcome
+from admitter.install.apply import ApplyOutcome, manifests
 from admitter.install.apply import install as apply
-from admitter.install.bundle import manifests
 
 
 def install(

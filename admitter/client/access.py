@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final, Generic, TypeVar
 
 from admitter.client.transport import Transport
-from admitter.names import GROUP
+from admitter.names import GROUP, SUBMIT_VERB
 
 REMEMBERED_SECONDS: Final = 30.0
 PROVEN_SECONDS: Final = 300.0
@@ -34,22 +34,19 @@ OF_AN_ADDRESS: Final = Rate(at_once=20, a_second=2)
 OF_ALL: Final = Rate(at_once=100, a_second=20)
 """Tokens of which nothing is known that the API server is asked about."""
 _REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
-_ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user that the API server knows, and whatever else the authenticator says of the user.
-
-    The UID is empty if there is none.
-    """
+    """A user that the API server knows, and whatever else the authenticator says of the user."""
 
     name: str
-    uid: str
     groups: tuple[str, ...]
-    extra: tuple[tuple[str, tuple[str, ...]], ...]
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 class TooManyTokensError(Exception):
@@ -59,7 +56,7 @@ class TooManyTokensError(Exception):
 class _Memory(Generic[T]):
     """Answers that hold for a while."""
 
-    def __init__(self, now: Callable[[], float], seconds: float = REMEMBERED_SECONDS) -> None:
+    def __init__(self, now: Callable[[], float], seconds: float) -> None:
         self._now = now
         self._seconds = seconds
         self._known: OrderedDict[object, tuple[float, T]] = OrderedDict()
@@ -115,13 +112,17 @@ class Rates:
 class Access:
     """Asks the API server, as a user that may create both kinds of reviews.
 
-    `now` tells the time, in seconds that only grow.
+    A question raises ClusterError if the API server does not answer.
+
+    `now` tells the time, in seconds that only grow; answers are remembered for some of them.
     """
 
-    def __init__(self, transport: Transport, now: Callable[[], float]) -> None:
+    def __init__(
+        self, transport: Transport, now: Callable[[], float], seconds: float = REMEMBERED_SECONDS
+    ) -> None:
         self._transport = transport
-        self._users: _Memory[tuple[User | None]] = _Memory(now)
-        self._rights: _Memory[bool] = _Memory(now)
+        self._users: _Memory[tuple[User | None]] = _Memory(now, seconds)
+        self._rights: _Memory[bool] = _Memory(now, seconds)
         self._proven: _Memory[bool] = _Memory(now, PROVEN_SECONDS)
         self._rates = Rates(OF_AN_ADDRESS, OF_ALL, now)
 
@@ -129,7 +130,6 @@ class Access:
         """The user of a token, as it was sent from an address; None: the API server knows none.
 
         Raises:
-            ClusterError: the API server does not answer.
             TooManyTokensError: it is not asked, since too many unknown tokens were tried lately.
         """
         digest = sha256(token.encode()).digest()  # tokens are not kept where they are looked for
@@ -145,24 +145,22 @@ class Access:
         return known[0]
 
     async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
-        """Whether a user may list a kind of Admitter, in one namespace or, without one, in all.
-
-        Raises:
-            ClusterError: the API server does not answer.
-        """
+        """Whether a user may list a kind of Admitter, in one namespace or, without one, in all."""
         attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
-        return await self._may(user, (user, plural, namespace), {"resourceAttributes": attributes})
+        return await self._may(user, {"resourceAttributes": attributes})
+
+    async def may_submit(self, user: User, namespace: str, queue: str) -> bool:
+        """Whether a user has the verb `submit` on a LocalQueue."""
+        attributes = {"group": GROUP, "resource": "localqueues", "verb": SUBMIT_VERB}
+        where = {"namespace": namespace, "name": queue}
+        return await self._may(user, {"resourceAttributes": {**attributes, **where}})
 
     async def may_get(self, user: User, path: str) -> bool:
-        """Whether a user may read a path that is no object's, such as `/metrics`.
+        """Whether a user may read a path that is no object's, such as `/metrics`."""
+        return await self._may(user, {"nonResourceAttributes": {"path": path, "verb": "get"}})
 
-        Raises:
-            ClusterError: the API server does not answer.
-        """
-        attributes = {"path": path, "verb": "get"}
-        return await self._may(user, (user, path), {"nonResourceAttributes": attributes})
-
-    async def _may(self, user: User, question: tuple[object, ...], attributes: dict[str, Any]) -> bool:
+    async def _may(self, user: User, attributes: dict[str, dict[str, str]]) -> bool:
+        question = (user, *((kind, *values.items()) for kind, values in attributes.items()))
         known = self._rights.get(question)
         if known is not None:
             return known
@@ -174,7 +172,7 @@ class Access:
             **attributes,
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        review = await self._transport.create(_ACCESS, body)
+        review = await self._transport.create(ACCESS_REVIEWS, body)
         return self._rights.put(question, bool((review.get("status") or {}).get("allowed")))
 
 
@@ -189,4 +187,4 @@ def _user(status: dict[str, Any]) -> User | None:
         return None
     said = status.get("user") or {}
     extra = tuple((name, tuple(values)) for name, values in sorted((said.get("extra") or {}).items()))
-    return User(said.get("username", ""), said.get("uid", ""), tuple(said.get("groups") or ()), extra)
+    return User(said.get("username", ""), tuple(said.get("groups") or ()), said.get("uid", ""), extra)

@@ -24,11 +24,7 @@ _MOST_DIGITS: Final = 400
 
 
 def decoded(text: bytes) -> Any:  # noqa: ANN401  # whatever JSON has
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: it is none, such as one that is cut off.
-    """
+    """The value of a JSON text; ValueError if it is none, such as one that is cut off."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -36,11 +32,7 @@ def decoded(text: bytes) -> Any:  # noqa: ANN401  # whatever JSON has
 
 
 def _patiently(text: bytes) -> Any:  # noqa: ANN401
-    """The same of a text with what `orjson` does not take.
-
-    Raises:
-        ValueError: it is no JSON for Python's own parser either.
-    """
+    """The same of a text with what `orjson` does not take."""
     readable = _CHARACTERS.sub(lambda found: found[1] or _REPLACED, text.decode(errors="replace"))
     try:
         return json.loads(readable, parse_int=_number, strict=False)

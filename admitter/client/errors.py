@@ -28,10 +28,8 @@ class UnreadableError(ClusterError):
 class ApiError(ClusterError):
     """The API server refused a request.
 
-    Attributes:
-        status: the HTTP status.
-        reason: the server's own word, such as `Forbidden` or `Invalid`.
-        retry_after: seconds after which the server wants to be asked again, if it said so.
+    The reason is the server's own word, such as `Forbidden` or `Invalid`. It wants to be asked again
+    `retry_after` seconds later, if it said so.
     """
 
     def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
@@ -108,13 +106,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def api_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> ApiError:
-    """The exception for an answer that refuses.
-
-    Args:
-        status: the HTTP status (or the code in a watch's ERROR event).
-        body: the `Status` object of the answer; empty if it was none.
-        retry_after: the header of that name.
-    """
+    """The exception for an answer, or an ERROR event of a watch, with a `Status` object that says why."""
     reason = str(body.get("reason") or "Unknown")
     message = str(body.get("message") or f"the API server answered {status}")
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else None

@@ -54,7 +54,6 @@ class Server:
 
     @property
     def secure(self) -> bool:
-        """Whether it is reached by TLS."""
         return self.url.startswith("https:")
 
     @property
@@ -165,11 +164,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Client:
-    """Calls and streams to one server.
-
-    Attributes:
-        connections: all that are open.
-    """
+    """Calls and streams to one server."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -211,7 +206,10 @@ class Client:
             except BaseException:
                 connection.close()
                 raise
-        self._free(connection)
+        if connection.usable:
+            self._idle.append(connection)
+        else:
+            connection.close()
         return answer
 
     @asynccontextmanager
@@ -290,12 +288,6 @@ class Client:
         secured = await loop.start_tls(connection.transport, connection, server.tls, server_hostname=name)
         assert secured is not None
         connection.secured(secured)
-
-    def _free(self, connection: _Connection) -> None:
-        if connection.usable:
-            self._idle.append(connection)
-        else:
-            connection.close()
 
     def _request(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> bytes:
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])

@@ -41,11 +41,7 @@ async def controller_account(transport: Transport) -> str:
 
 
 async def user_of(transport: Transport) -> str:
-    """The user that the API server takes the caller for.
-
-    Raises:
-        ClusterError: the API server does not answer, or refuses.
-    """
+    """The user that the API server takes the caller for."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     review = await transport.create(_REVIEW, body)
     return str(review["status"]["userInfo"].get("username", ""))
@@ -56,7 +52,6 @@ async def account_to_impersonate(transport: Transport) -> str:
 
     Raises:
         ConfigurationError: Admitter is not installed, or the caller may not impersonate its account.
-        ClusterError: the API server does not answer.
     """
     caller = await user_of(transport)
     if caller == CONTROLLER_USER:
@@ -85,16 +80,8 @@ async def _is_installed(transport: Transport) -> bool:
 
 
 async def _may_impersonate(transport: Transport) -> bool:
-    attributes = {
-        "verb": "impersonate",
-        "resource": "serviceaccounts",
-        "namespace": NAMESPACE,
-        "name": SERVICE_ACCOUNT,
-    }
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
+    account = {"resource": "serviceaccounts", "namespace": NAMESPACE, "name": SERVICE_ACCOUNT}
+    spec = {"resourceAttributes": {"verb": "impersonate", **account}}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     review = await transport.create(_ACCESS, body)
     return bool(review["status"].get("allowed"))

@@ -56,7 +56,6 @@ class Informer(Generic[V]):
         self.store = source.store
         self._transport = transport
         self._source = source
-        self._selector = {"labelSelector": source.selector} if source.selector else {}
         self._random = random
         self._version = ""
         self._watched = False
@@ -73,7 +72,8 @@ class Informer(Generic[V]):
         while True:
             try:
                 if not self._version:
-                    await self._list()
+                    with _without_collection():
+                        self._version = await read_all(self._transport, self._source)
                     self.synced.set()
                     self._found()
                 await self._watch()
@@ -106,22 +106,6 @@ class Informer(Generic[V]):
             log.info("kind is back", path=self.path, objects=len(self.store))
             self._returned()
 
-    async def _list(self) -> None:
-        views: list[V] = []
-        unreadable: list[tuple[Unreadable, Rest[V]]] = []
-        version = ""
-        with _without_collection():
-            async for page in pages(self._transport, self.path, self._selector):
-                for item in page["items"]:
-                    found = self._source.seen(item)
-                    if isinstance(found, Unreadable):
-                        unreadable.append((found, self._source.rest_of(item)))
-                    elif found is not None:
-                        views.append(self.store.keep(found))
-                version = page["metadata"]["resourceVersion"]
-            self.store.replace(views, int(version), unreadable)
-        self._version = version
-
     async def _watch(self) -> None:
         if self._watched:
             self._transport.metrics.watch_restarted(self.path)
@@ -131,7 +115,7 @@ class Informer(Generic[V]):
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
             "timeoutSeconds": str(WATCH_SECONDS + self._random.randrange(WATCH_SECONDS)),
-            **self._selector,
+            **self._source.query,
         }
         async with self._transport.stream(self.path, query) as body:
             self.failure = None
@@ -171,6 +155,23 @@ class Informer(Generic[V]):
         self._version = version
         if kind in {"DELETED", "BOOKMARK"}:
             self.store.heard(int(version))
+
+
+async def read_all(transport: Transport, source: Source[V]) -> str:
+    """Replace what is known of a collection by all that the API server has of it; returns its version."""
+    views: list[V] = []
+    unreadable: list[tuple[Unreadable, Rest[V]]] = []
+    version = "0"
+    async for page in pages(transport, source.path, source.query):
+        for item in page["items"]:
+            found = source.seen(item)
+            if isinstance(found, Unreadable):
+                unreadable.append((found, source.rest_of(item)))
+            elif found is not None:
+                views.append(source.store.keep(found))
+        version = page["metadata"]["resourceVersion"]
+    source.store.replace(views, int(version), unreadable)
+    return version
 
 
 _listing = 0

@@ -1,6 +1,6 @@
 """What is counted of the way to the API server: calls, failed writes, watches that broke off, pressure."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -18,40 +18,31 @@ class CallMetrics:
     """Counts what one process asks of its API server."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._calls = Counter(
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        self._calls = counter(
             "admitter_api_calls",
             "Calls to the API server, each attempt of those that were repeated too.",
             ("verb", "resource", "code"),
-            registry=registry,
         )
-        self._write_errors = Counter(
+        self._write_errors = counter(
             "admitter_api_write_errors",
             "Writes that failed, repeated as often as they are; 409 is a conflict, which is ordinary.",
             ("resource", "code"),
-            registry=registry,
         )
-        self._watch_errors = Counter(
-            "admitter_watch_errors",
-            "Lists and watches that failed or broke off.",
-            ("resource",),
-            registry=registry,
+        self._watch_errors = counter(
+            "admitter_watch_errors", "Lists and watches that failed or broke off.", ("resource",)
         )
-        self._watch_restarts = Counter(
+        self._watch_restarts = counter(
             "admitter_watch_restarts",
             "Watches that were opened again, after errors and after their ordinary end.",
             ("resource",),
-            registry=registry,
         )
-
-        self._credit = Gauge(
+        self._credit = gauge(
             "admitter_api_credit",
             "How many calls may be under way at a time; less than the most while the API server is busy.",
-            registry=registry,
         )
-        self._waiting = Gauge(
-            "admitter_api_waiting_calls",
-            "Calls that are held back until the API server takes more.",
-            registry=registry,
+        self._waiting = gauge(
+            "admitter_api_waiting_calls", "Calls that are held back until the API server takes more."
         )
 
     def called(self, method: str, path: str, code: str) -> None:

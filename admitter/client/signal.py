@@ -13,10 +13,8 @@ class Signal(Generic[P]):
         self._listeners: list[Callable[P, None]] = []
 
     def listen(self, listener: Callable[P, None]) -> None:
-        """Call `listener` each time from now on."""
         self._listeners.append(listener)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """It happens."""
         for listener in self._listeners:
             listener(*args, **kwargs)

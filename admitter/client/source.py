@@ -16,14 +16,6 @@ LONGEST_WORDS: Final = 300
 """Characters of what is said of an object that can't be read."""
 
 
-def _as_it_is(raw: Json) -> Json:
-    return raw
-
-
-def _nothing(_raw: Json, _old: object) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Source(Generic[V]):
     """A collection of the API server, and the store for what is in it.
@@ -35,7 +27,6 @@ class Source(Generic[V]):
         path: of the collection, such as `/apis/batch/v1/jobs`.
         parse: keeps the fields that are used.
         selector: a label selector, to watch less than everything.
-        store: where the views go.
         fitted: the object with all fields that are used as they have to be; ValueError if they are not.
         rest: what is to be known of an object that can't be read instead of what was; None: that stays.
     """
@@ -44,15 +35,16 @@ class Source(Generic[V]):
     parse: Callable[[Json], V]
     selector: str = ""
     store: Store[V] = field(default_factory=Store)
-    fitted: Callable[[Json], Json] = _as_it_is
-    rest: Callable[[Json, V | None], V | None] = _nothing
+    fitted: Callable[[Json], Json] = lambda raw: raw
+    rest: Callable[[Json, V | None], V | None] = lambda _raw, _old: None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The selector, as calls have it."""
+        return {"labelSelector": self.selector} if self.selector else {}
 
     def read(self, raw: Json) -> V:
-        """The view of an object.
-
-        Raises:
-            UnreadableError: it can't be read.
-        """
+        """The view of an object; UnreadableError if it can't be read."""
         try:
             return self.parse(self.fitted(raw))
         except ValueError as error:
@@ -72,11 +64,7 @@ class Source(Generic[V]):
             return self._unreadable(raw, str(error))
 
     def take(self, raw: Json) -> V:
-        """Take an object into the store; returns its view.
-
-        Raises:
-            UnreadableError: it can't be read; that is noted in the store.
-        """
+        """Take an object into the store; returns its view. If it can't be read, that is noted and raised."""
         try:
             view = self.read(raw)
         except UnreadableError as error:

@@ -20,20 +20,17 @@ class View(Protocol):
     """The fields of an object that are used, parsed."""
 
     @property
-    def key(self) -> Key:
-        """Namespace and name."""
+    def key(self) -> Key: ...
 
     @property
-    def uid(self) -> str:
-        """The object's UID."""
+    def uid(self) -> str: ...
 
     @property
     def version(self) -> int:
-        """Its resource version."""
+        """The object's resource version."""
 
 
 def key_of(metadata: Mapping[str, Any]) -> Key:
-    """The key in an object's metadata."""
     return (metadata.get("namespace", ""), metadata["name"])
 
 
@@ -83,7 +80,7 @@ class Store(Generic[V]):
         """
         self.version = 0
         self.listing = False
-        self.keep: Callable[[V], V] = _whole
+        self.keep: Callable[[V], V] = lambda view: view
         self.unreadable: dict[Key, Unreadable] = {}
         self.unreadable_changed: Signal[[Unreadable]] = Signal()
         self._listed = 0
@@ -93,11 +90,15 @@ class Store(Generic[V]):
         self._deleted: OrderedDict[str, None] = OrderedDict()
 
     def listen(self, listener: Listener[V]) -> None:
-        """Call `listener` at every change from now on."""
         self._listeners.append(listener)
 
+    def follow(self, listener: Listener[V]) -> None:
+        """Call `listener` with each object that there is, and at every change from now on."""
+        for view in self:
+            listener(None, view)
+        self.listen(listener)
+
     def get(self, key: Key) -> V | None:
-        """The newest view of an object."""
         return self._objects.get(key)
 
     def knows(self, metadata: Mapping[str, Any]) -> bool:
@@ -223,19 +224,13 @@ class Store(Generic[V]):
                 log.exception("change not handled", old=old and old.key, new=new and new.key)
 
 
-def _whole(view: V) -> V:
-    return view
-
-
 class Index(Generic[V]):
     """The keys of a store's objects by something that they have, kept up to date; None leaves one out."""
 
     def __init__(self, store: Store[V], by: Callable[[V], Hashable | None]) -> None:
         self._by = by
         self._keys: defaultdict[Hashable, set[Key]] = defaultdict(set)
-        for view in store:
-            self._changed(None, view)
-        store.listen(self._changed)
+        store.follow(self._changed)
 
     def get(self, value: Hashable) -> list[Key]:
         """The keys of all objects that have the value, in order."""
@@ -260,12 +255,9 @@ class Lookup(Generic[V]):
     def __init__(self, store: Store[V], by: Callable[[V], Hashable]) -> None:
         self._by = by
         self._keys: dict[Hashable, Key] = {}
-        for view in store:
-            self._changed(None, view)
-        store.listen(self._changed)
+        store.follow(self._changed)
 
     def get(self, value: Hashable) -> Key | None:
-        """The key of the object that has the value."""
         return self._keys.get(value)
 
     def _changed(self, old: V | None, new: V | None) -> None:

@@ -72,7 +72,6 @@ class ThrottleLine:
         return Turn(self, turn)
 
     def leave(self) -> None:
-        """Make room for the next one."""
         self.inside -= 1
         self.let_in()
 
@@ -113,7 +112,6 @@ class Throttle:
     """Lets calls to one API server through, and repeats those that it may take later."""
 
     def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """`sleep` waits so many seconds."""
         self._sleep = sleep
         self._line = ThrottleLine(MOST_CREDIT)
         self._numbers = count()
@@ -126,7 +124,6 @@ class Throttle:
 
     @property
     def waiting(self) -> int:
-        """How many calls are held back now."""
         return len(self._line)
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -43,11 +43,7 @@ CALL_TIMEOUT_SECONDS: Final = 30.0
 
 
 class Transport(Protocol):
-    """Calls to one API server, all of which raise ClusterError if it does not answer, or refuses.
-
-    Attributes:
-        metrics: what is counted of them.
-    """
+    """Calls to one API server, all of which raise ClusterError if it does not answer, or refuses."""
 
     metrics: CallMetrics
 
@@ -58,11 +54,7 @@ class Transport(Protocol):
         """Create an object; `path` is its collection."""
 
     async def patch(
-        self,
-        path: str,
-        body: Json,
-        content_type: str = MERGE_PATCH,
-        query: Mapping[str, str] | None = None,
+        self, path: str, body: Json, content_type: str = MERGE_PATCH, query: Mapping[str, str] | None = None
     ) -> Json:
         """Patch an object, by default with a JSON merge patch."""
 
@@ -85,12 +77,7 @@ class Transport(Protocol):
 
 
 class HttpTransport(Transport):
-    """One connection pool.
-
-    Attributes:
-        host: the address of the API server.
-        impersonated: the user that calls are made as; empty: the caller itself.
-    """
+    """One connection pool; calls are made as the `impersonated` user, if it is not empty."""
 
     def __init__(
         self,
@@ -103,12 +90,8 @@ class HttpTransport(Transport):
     ) -> None:
         """Connect at the first call.
 
-        Args:
-            configuration: the server's address, and the caller's credentials.
-            refresher: keeps the configuration's token fresh.
-            metrics: where calls are counted; None: they are not.
-            repeats: whether calls that the server may take later are held back and repeated.
-            permit: waited for before each attempt to write; None: writing is always permitted.
+        The refresher keeps the configuration's token fresh. Calls that the server may take later are held
+        back and repeated, if it `repeats`. The permit is waited for before each attempt to write.
 
         Raises:
             ConfigurationError: the proxy on the way speaks something else than HTTP.
@@ -177,11 +160,7 @@ class HttpTransport(Transport):
 
     @override
     async def patch(
-        self,
-        path: str,
-        body: Json,
-        content_type: str = MERGE_PATCH,
-        query: Mapping[str, str] | None = None,
+        self, path: str, body: Json, content_type: str = MERGE_PATCH, query: Mapping[str, str] | None = None
     ) -> Json:
         return await self._call(
             "PATCH", path, body, content_type, {"fieldManager": FIELD_MANAGER, **(query or {})}

@@ -34,10 +34,8 @@ class WorkQueue(Generic[K]):
     after a pause that doubles with each failure in a row. If the API server is too busy the pause stays the
     first one: each call is held back already (`admitter.client.throttle`).
 
-    An answer is logged once for a key, until another one comes.
-
-    Attributes:
-        closed: whether keys are dropped: a follower adds all of them when it leads.
+    An answer is logged once for a key, until another one comes. A closed queue drops keys: a follower adds
+    all of them when it leads.
     """
 
     def __init__(
@@ -49,13 +47,10 @@ class WorkQueue(Generic[K]):
     ) -> None:
         """Call `run` to begin.
 
-        Args:
-            handle: converges one key; must be safe to call again.
-            workers: how many keys are handled at a time.
-            urgency: says at each change of a key's what comes before what; None if there is nothing to do.
-                Of equals the first goes first.
-            refused: called with a key and the last error, once its handling has failed some times in a row,
-                though the API server is not busy.
+        `handle` converges one key, and must be safe to call again. `urgency` says at each change of a key's
+        what comes before what, None if there is nothing to do; of equals the first goes first. `refused` is
+        called with a key and the last error, once its handling has failed some times in a row, though the API
+        server is not busy.
         """
         self.closed = False
         self._handle = handle
@@ -116,7 +111,6 @@ class WorkQueue(Generic[K]):
         return len(self._queued) + len(self._busy)
 
     async def run(self) -> None:
-        """Handle keys until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work())

@@ -81,7 +81,7 @@ class App:
         self.evictions = Evictions(world, catalog, self.grace, shortages, self.refused, transport)
         self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, transport)
         gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
-        self.admissions = Admissions(world, self.engine, gate, self.reasons, self.grace, transport)
+        self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)
         self.shortage_evictions = ShortageEvictions(
             world, shortages, self.admissions.keys_of, self.jobs.queue.add, clock
         )
@@ -90,4 +90,4 @@ class App:
         self.unreadable = UnreadableObjects(
             world, self.events, catalog, self.statuses, self.admissions, self.jobs
         )
-        self.metrics.follow(StateMetrics(self.engine, self.statuses, self.admissions.deciding))
+        self.metrics.state = StateMetrics(self.engine, self.statuses, self.admissions.deciding)

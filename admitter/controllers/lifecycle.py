@@ -37,12 +37,7 @@ class Role(StrEnum):
 
 
 class AppLifecycle:
-    """Runs a controller from its start to its end.
-
-    Attributes:
-        role: what this process is to its cluster now.
-        overruled: set when the API server says that another controller decides.
-    """
+    """Runs a controller from its start to its end; `overruled` is set if another controller decides."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -59,7 +54,6 @@ class AppLifecycle:
 
     @property
     def led(self) -> list[int]:
-        """The shards that this process leads."""
         return sorted(self._shards.epochs)
 
     async def run(self, candidacy: Candidacy) -> None:
@@ -109,10 +103,8 @@ class AppLifecycle:
         """Come to an orderly end; `run` is to be cancelled afterwards.
 
         Nothing is decided or begun any more. What is being written may come to its end within `STOP_SECONDS`;
-        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`.
-
-        Returns:
-            The shards that this process has led, and for which nothing is on its way any more.
+        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`. Returns
+        the shards that this process has led, and for which nothing is on its way any more.
         """
         app = self._app
         led: frozenset[int] = frozenset()

@@ -7,11 +7,11 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
-from admitter.client.transport import HttpTransport, Permit, Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import AppLifecycle, Role
 from admitter.election.elector_thread import ElectorThread
@@ -22,11 +22,8 @@ PAUSE_SECONDS: Final = 1.0
 log = structlog.get_logger(__name__)
 
 
-class Connect(Protocol):
-    """Opens connections to the API server."""
-
-    def __call__(self, *, repeats: bool, permit: Permit | None = None) -> Awaitable[HttpTransport]:
-        """Open a pool, as `HttpTransport.connect` does."""
+Connect = Callable[..., Awaitable[HttpTransport]]
+"""Opens a pool, as `HttpTransport.connect` does: `repeats`, and perhaps `permit`, are given."""
 
 
 @dataclass(eq=False)
@@ -62,11 +59,7 @@ class Replica:
         return str(self.role)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Follow and lead until asked to stop.
-
-        Raises:
-            ClusterError: there is no way to reach the cluster.
-        """
+        """Follow and lead until asked to stop; ClusterError if there is no way to reach the cluster."""
         while not stop.is_set():
             elector = self._elector = ElectorThread(
                 lambda: self.connect(repeats=False), self.identity(), self.shards, self.settings

@@ -7,7 +7,7 @@ from admitter.cache.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, ObjectView, WorkloadView
-from admitter.client.store import Key, Listener, Store, V, either
+from admitter.client.store import Key, either
 from admitter.controllers.app import App
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
@@ -37,20 +37,20 @@ class Routing:
         """
         self._follow_parts()
         world = self._world
-        _follow(world.flavors, self._flavor_changed)
-        _follow(world.cohorts, self._cohort_changed)
-        _follow(world.cluster_queues, self._cluster_queue_changed)
+        world.flavors.follow(self._flavor_changed)
+        world.cohorts.follow(self._cohort_changed)
+        world.cluster_queues.follow(self._cluster_queue_changed)
         world.nodes.listen(self._node_changed)
-        _follow(world.placement_policies, self._policy_changed)
+        world.placement_policies.follow(self._policy_changed)
         self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(partial(self._elastic_quota_changed, "ElasticQuota"))
         world.composite_elastic_quotas.listen(partial(self._elastic_quota_changed, "CompositeElasticQuota"))
-        _follow(world.resource_quotas, self._resource_quota_changed)
-        _follow(world.workloads, self._workload_changed)
-        _follow(world.pods, self._pod_changed)
-        _follow(world.local_queues, self._local_queue_changed)
-        _follow(world.jobs, self._job_changed)
+        world.resource_quotas.follow(self._resource_quota_changed)
+        world.workloads.follow(self._workload_changed)
+        world.pods.follow(self._pod_changed)
+        world.local_queues.follow(self._local_queue_changed)
+        world.jobs.follow(self._job_changed)
         self._feed.restore()
         world.namespaces.listen(self._namespace_changed)
         world.limit_ranges.listen(self._limit_range_changed)
@@ -59,7 +59,6 @@ class Routing:
         self._app.unreadable.follow()
 
     def _follow_parts(self) -> None:
-        """Follow what happens in parts."""
         self._catalog.news.queue.listen(self._queue_rules_changed)
         self._catalog.news.cohorts.listen(self._cohort_rules_changed)
         self._catalog.news.quotas.listen(self._quotas_changed)
@@ -247,12 +246,6 @@ class Routing:
             self._feed.reconsider(key)
             self._jobs.add(key)
         self._admissions.schedule_cycle()
-
-
-def _follow(store: Store[V], listener: Listener[V]) -> None:
-    for view in store:
-        listener(None, view)
-    store.listen(listener)
 
 
 def _is_edited(old: ObjectView | None, new: ObjectView | None) -> bool:

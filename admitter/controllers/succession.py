@@ -18,16 +18,16 @@ import structlog
 
 from admitter.api.conditions import WorkloadState
 from admitter.cache.ownership import Versions
-from admitter.cache.views import ObjectView, WorkloadView
+from admitter.cache.views import WorkloadView
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, ClusterError, NotFoundError, UnreadableError, level_of
+from admitter.client.informer import read_all
 from admitter.client.pages import pages
-from admitter.client.store import Key, Rest, Store, Unreadable, key_of
+from admitter.client.store import Key, key_of
 from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, Clocks, whole_number
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks, LeaseCache, whole_number
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, NEEDED_ANNOTATION, SEEN_ANNOTATION, SERVICE_ACCOUNT
 
 T = TypeVar("T")
@@ -149,8 +149,8 @@ class Succession:
 
     async def _read_quota(self, shard: int, term: Term) -> None:
         """Know the quota as any earlier owner of a shard may have known it: a limit may have been cut."""
-        await self._read("elasticquotas", self.world.elastic_quotas)
-        await self._read("compositeelasticquotas", self.world.composite_elastic_quotas)
+        await self._read("elasticquotas")
+        await self._read("compositeelasticquotas")
         await self._catch_up()
         if self._terms.get(shard) is term:
             self._quota_read.add(shard)
@@ -216,32 +216,17 @@ class Succession:
             if wanted is not None and not _reaches(self._shards.versions, wanted):
                 await self.clocks.sleep(WATCH_SECONDS)
             if wanted is None or not _reaches(self._shards.versions, wanted):
-                await self._read("cohorts", self.world.cohorts)
-                await self._read("clusterqueues", self.world.cluster_queues)
+                await self._read("cohorts")
+                await self._read("clusterqueues")
             self.decider.refresh()
             versions = self._shards.versions
             await self.decider.drained()
             self._seen = versions
             self._publish()
 
-    async def _read(self, plural: str, store: Store[ObjectView]) -> None:
-        """Replace a store by all objects of its kind, as the API server has them, for as long as it takes."""
-        await self._persistently(partial(self._read_once, plural, store))
-
-    async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
-        version = "0"
-        views: list[ObjectView] = []
-        source = self.world.source_of(plural)
-        unreadable: list[tuple[Unreadable, Rest[ObjectView]]] = []
-        async for page in pages(self.transport, f"{OWN}/{plural}", {}):
-            version = page["metadata"]["resourceVersion"]
-            for raw in page["items"]:
-                found = source.seen(raw)
-                if isinstance(found, Unreadable):
-                    unreadable.append((found, source.rest_of(raw)))
-                elif found is not None:
-                    views.append(found)
-        store.replace(views, int(version), unreadable)
+    async def _read(self, plural: str) -> None:
+        """Read all objects of a kind, as the API server has them, for as long as it takes."""
+        await self._persistently(partial(read_all, self.transport, self.world.source_of(plural)))
 
     async def _persistently(self, step: Callable[[], Awaitable[T]]) -> T:
         while True:
@@ -306,7 +291,6 @@ async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clo
 
 
 def epoch_annotation(shard: int) -> str:
-    """Where the epoch of a shard is written."""
     return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from admitter.api import kinds
 from admitter.api.conditions import EventReason
 from admitter.cache.world import World
 from admitter.client.source import Source
@@ -28,14 +29,7 @@ KINDS: Final = {
     "limitranges": ("v1", "LimitRange"),
     "priorityclasses": ("scheduling.k8s.io/v1", "PriorityClass"),
     "runtimeclasses": ("node.k8s.io/v1", "RuntimeClass"),
-    "workloads": (API_VERSION, "Workload"),
-    "cohorts": (API_VERSION, "Cohort"),
-    "clusterqueues": (API_VERSION, "ClusterQueue"),
-    "localqueues": (API_VERSION, "LocalQueue"),
-    "resourceflavors": (API_VERSION, "ResourceFlavor"),
-    "placementpolicies": (API_VERSION, "PlacementPolicy"),
-    "elasticquotas": (API_VERSION, "ElasticQuota"),
-    "compositeelasticquotas": (API_VERSION, "CompositeElasticQuota"),
+    **{kind.plural: (API_VERSION, kind.__name__) for kind in kinds.KINDS},
 }
 """API version and kind by plural."""
 

@@ -22,14 +22,10 @@ _SLICE = re.compile(r"nvidia\.com/(?:gpu-|mig-(?:[0-9]+c\.)?[0-9]+g\.)([0-9]+)gb
 
 @dataclass(frozen=True, slots=True)
 class GpuSettings:
-    """What an administrator says about GPUs.
+    """What an administrator says about GPUs."""
 
-    Attributes:
-        memory: of a whole GPU, in GB, if its flavor does not say.
-        more: further resources that are GPUs: name to the memory of one in GB; None: whole ones.
-    """
-
-    memory: int = GPU_MEMORY_GB
+    memory: int = GPU_MEMORY_GB  # of a whole GPU, in GB, if its flavor does not say
+    # further resources that are GPUs: name to the memory of one in GB; None: whole ones
     more: Mapping[str, int | None] = field(default_factory=dict)
 
     def __hash__(self) -> int:
@@ -79,11 +75,9 @@ class InvalidGpuSettingError(ValueError):
 
 
 def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
-    """Settings as they are written on a command line.
+    """Settings as they are written on a command line; `memory` is in GB.
 
-    Args:
-        memory: of a whole GPU, in GB, if its flavor does not say.
-        more: `NAME` for a resource with whole GPUs as units, `NAME=GB` for one with units of so much memory.
+    In `more`, `NAME` is a resource with whole GPUs as units, `NAME=GB` one with units of so much memory.
 
     Raises:
         InvalidGpuSettingError: one of `more` is neither.

@@ -15,5 +15,4 @@ class Settings:
     gpus: GpuSettings = DEFAULT_GPUS
 
 
-DEFAULTS: Final = Settings()
-"""Of a controller without a configuration."""
+DEFAULTS: Final = Settings()  # of a controller without a configuration

@@ -25,8 +25,7 @@ from admitter.quantities.amounts import InvalidQuantityError, to_amount, to_quan
 
 Json = dict[str, Any]
 
-Flavors = Callable[[str], Flavor | None]
-"""Finds a flavor by its name."""
+Flavors = Callable[[str], Flavor | None]  # finds a flavor by its name
 
 
 class RequeueBy(StrEnum):

@@ -17,13 +17,13 @@ import structlog
 
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError
 from admitter.client.transport import Json, Transport
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import LeaseLock, Term
 from admitter.election.leases import (
     LEASES,
     PART_OF,
     SYSTEM_CLOCKS,
     Clocks,
+    LeaseCache,
     LeaseRecord,
     LeaseSettings,
     lease_manifest,
@@ -83,11 +83,8 @@ def shard_leases(leases: Iterable[LeaseRecord]) -> Iterator[tuple[int, int, Leas
 class Elector:
     """Takes part in the election until a Lease is lost.
 
-    Attributes:
-        transport: tries each call once, and is used for nothing else.
-        identity: unique among all processes, ever.
-        other_shard_count: the number of shards that other holders know, if it is not this process's.
-        cache: the Leases of all processes.
+    The transport tries each call once, and is used for nothing else; the identity is unique among all
+    processes, ever. `other_shard_count` is what other holders know, if it is not this process's number.
     """
 
     transport: Transport
@@ -133,7 +130,6 @@ class Elector:
         self._released[shard].set()
 
     async def run(self) -> None:
-        """Take part until a Lease is lost."""
         tasks = [asyncio.create_task(self._refresh_repeatedly())]
         if self.shard_count > 1:
             tasks.append(asyncio.create_task(self._renew_membership()))
@@ -148,11 +144,9 @@ class Elector:
             await asyncio.wait(tasks)
 
     async def leave(self, clean: Collection[int]) -> None:
-        """Leave the election; to be called after `run`.
+        """Leave the election, after `run`: hand over the Leases of shards that are clean; all others expire.
 
-        Args:
-            clean: shards in which no write is in flight, neither of this process nor of an earlier owner;
-                their Leases are handed over. All other Leases expire.
+        In a clean shard no write is in flight, neither of this process nor of an earlier owner.
         """
         if self.shard_count > 1:
             with suppress(ClusterError):

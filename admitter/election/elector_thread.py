@@ -15,9 +15,8 @@ import structlog
 
 from admitter.client.transport import HttpTransport
 from admitter.election.elector import ElectionListener, Elector
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, LeaseSettings
+from admitter.election.leases import SYSTEM_CLOCKS, LeaseCache, LeaseSettings
 
 POLL_SECONDS: Final = 0.02
 """The time between two looks at a Lease that may have expired."""
@@ -30,9 +29,8 @@ log = structlog.get_logger(__name__)
 class ElectorThread:
     """Takes part in one election, from `start` until a Lease is lost or all are handed over.
 
-    Attributes:
-        connect: opens connections for the Leases alone, on which each call is tried once.
-        identity: unique among all processes, ever.
+    It opens connections for the Leases alone, on which each call is tried once. The identity is unique among
+    all processes, ever.
     """
 
     connect: Callable[[], Awaitable[HttpTransport]]

@@ -13,12 +13,12 @@ import structlog
 
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError
 from admitter.client.transport import Json, Transport
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.leases import (
     HANDED_OVER,
     LEASES,
     PART_OF,
     Clocks,
+    LeaseCache,
     LeaseRecord,
     LeaseSettings,
     lease_manifest,
@@ -34,11 +34,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """The time from taking a Lease to losing it.
-
-    Attributes:
-        handed_over: whether the holder before released the Lease with no write in flight.
-    """
+    """The time from taking a Lease to losing it; `handed_over` if it was released with no write in flight."""
 
     handed_over: bool
 
@@ -50,13 +46,11 @@ class LeaseLock:
     Attributes:
         transport: tries each call once, and is used for nothing else.
         cache: where the Lease is read; the owner of the cache refreshes it.
-        identity: unique among all processes, ever.
-        settings: the same for all processes that want this Lease.
         labels: beside those of all Leases.
         taken_with: annotations that each holder sets anew; None removes one.
         exclusive_until: the monotonic time before which no other process can hold the Lease.
         held: whether it was taken, and not handed over since; a Lease that is lost is never exclusive again.
-        annotations: that go with each renewal.
+        annotations: go with each renewal.
     """
 
     transport: Transport
@@ -107,7 +101,6 @@ class LeaseLock:
             log.info("following", leader=record.holder, lease=self.name)
 
     def _log_once(self, what: str, error: str) -> None:
-        """Log a failure, and the same one only once."""
         if (what, error) != self._last_failure:
             self._last_failure = (what, error)
             log.warning(what, lease=self.name, error=error)

@@ -6,7 +6,7 @@ rolled back by `Release` and `CancelEviction`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,21 +15,11 @@ from admitter.engine import commands
 from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
-from admitter.engine.policy import left_behind
+from admitter.engine.policy import Queue, left_behind
 from admitter.engine.preemption.overflow import Overflow
-from admitter.engine.queue.events import (
-    EvictionCancelled,
-    NextMayDiffer,
-    Redefined,
-    TermsChanged,
-    UsageGrew,
-    UsageShrank,
-)
-from admitter.engine.quota.back_off import ReturnedReservations
-from admitter.engine.quota.capacity import Capacity
+from admitter.engine.queue import events
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
-from admitter.engine.quota.redefinition import concerned, roots_of, without_effect_on_others
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -50,6 +40,10 @@ class Engine:
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
+        self.capacity = self._state.capacity  # which workloads are over quota
+        # workloads with places made by evictions, and the queues and namespaces that evict nothing now
+        self.returned = self._state.returned
+        self._requeue = self._state.requeue
 
     @property
     def changed(self) -> bool:
@@ -61,16 +55,6 @@ class Engine:
     def due(self) -> float | None:
         """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
         return min([*self._state.timers.values(), *self._state.returned.ends], default=None)
-
-    @property
-    def capacity(self) -> Capacity:
-        """Which workloads are over quota."""
-        return self._state.capacity
-
-    @property
-    def returned(self) -> ReturnedReservations:
-        """Workloads with places made by evictions, and the queues and namespaces that evict nothing now."""
-        return self._state.returned
 
     @property
     def busy(self) -> bool:
@@ -127,8 +111,8 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return False
-        felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
-        before = roots_of(self.tree, felt, cohort_names)
+        felt = names - self._without_effect_on_others(queues, gone)
+        before = tree.roots(felt, cohort_names)
         self._state.claims.drop(names, before)
         for queue in queues:
             tree.set_queue(queue)
@@ -143,8 +127,26 @@ class Engine:
             tree.remove_cohort(name)
         for name in names:
             self._state.redefined(name)
-        self._reshaped(names, before | roots_of(self.tree, felt, cohort_names))
+        self._reshaped(names, before | tree.roots(felt, cohort_names))
         return True
+
+    def _without_effect_on_others(self, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
+        """Which of some queues make no difference to others by what they are to be: before they are defined.
+
+        If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
+        that none can be evicted from it; it has nothing of its own that others could have; and it takes from
+        none without having that, which would make a difference to others. Those that are `gone` are to be
+        removed.
+        """
+        after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
+        found = set()
+        for name, queue in after.items():
+            before = self.tree.queues.get(name)
+            if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
+                found.add(name)
+            elif not self.ledger.reservations(name) and name not in self.ledger.queues_with_pending:
+                found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
+        return found
 
     def _set_weight(self, command: commands.SetWeight) -> bool:
         if self.ledger.weights.get(command.namespace, 1) == command.weight:
@@ -198,11 +200,11 @@ class Engine:
         """A workload waits no longer; returns whether it did."""
         pending = self.ledger.drop_pending(uid)
         if pending is not None:
-            self._state.requeue(UsageShrank(pending.queue, pending.usage))
+            self._requeue(events.UsageShrank(pending.queue, pending.usage))
             self._lost_reservation(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
-            self._state.requeue(NextMayDiffer(queue))  # behind a strict head, it may fit
+            self._requeue(events.NextMayDiffer(queue))  # behind a strict head, it may fit
         return pending is not None or queue is not None
 
     def _reserve(self, command: commands.Reserve) -> bool:
@@ -218,18 +220,18 @@ class Engine:
         evicted_for = self.ledger.preemptor(holder)
         waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")
         if waits is not None:
-            self._state.requeue(NextMayDiffer(waits.queue))  # others may have the room that was kept for it
-        self._state.requeue(UsageGrew(admission.queue, self.ledger.reserve(made)))
+            self._requeue(events.NextMayDiffer(waits.queue))  # others may have the room that was kept for it
+        self._requeue(events.UsageGrew(admission.queue, self.ledger.reserve(made)))
         self._state.settled(holder)
         if self.tree.root(admission.queue) in self._state.claim_blocked:
-            self._state.requeue(NextMayDiffer(admission.queue))  # less may be claimed now, or have room
+            self._requeue(events.NextMayDiffer(admission.queue))  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
-            self._state.requeue(UsageShrank(before.queue, before.usage))
+            self._requeue(events.UsageShrank(before.queue, before.usage))
         self._doubt(admission.queue)
         if admission.queue in self.ledger.sharing:
-            self._state.requeue(NextMayDiffer(admission.queue))  # another namespace may be first
+            self._requeue(events.NextMayDiffer(admission.queue))  # another namespace may be first
         return True
 
     def _amend(self, before: Reservation, made: Reservation) -> None:
@@ -238,10 +240,10 @@ class Engine:
             self._state.reorder(made.queue)
         self.ledger.amend(made)
         if made.queue in self.ledger.sharing:
-            self._state.requeue(NextMayDiffer(made.queue))  # another namespace may be first
+            self._requeue(events.NextMayDiffer(made.queue))  # another namespace may be first
         if made.workload != before.workload:  # it may be evicted now for another one
-            self._state.requeue(UsageGrew(made.queue, [key for key, _ in made.usage]))
-            self._state.requeue(TermsChanged(made.queue))
+            self._requeue(events.UsageGrew(made.queue, [key for key, _ in made.usage]))
+            self._requeue(events.TermsChanged(made.queue))
 
     def _set_pods(self, command: commands.SetPods) -> bool:
         holder, pods = command.holder, Pods(command.alive, command.left_over)
@@ -264,7 +266,7 @@ class Engine:
             if promised is None and self.ledger.displacements:
                 self._state.left(holder)
                 self._state.restore(self.tree.relatives(reservation.queue))
-            self._state.requeue(UsageShrank(reservation.queue, reservation.usage))
+            self._requeue(events.UsageShrank(reservation.queue, reservation.usage))
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
                 self._define(commands.Define(gone=(queue.name,)))  # it was only kept for what was reserved
@@ -282,7 +284,7 @@ class Engine:
             self._stop_waiting(preemptor.uid)
             self.ledger.add_pending(preemptor, admission)
             self._state.settled(preemptor.uid)
-            self._state.requeue(NextMayDiffer(preemptor.queue))
+            self._requeue(events.NextMayDiffer(preemptor.queue))
             self._doubt(admission.queue)
             return True
         return held
@@ -291,7 +293,7 @@ class Engine:
         self.ledger.mark_eviction_started(command.holder)
         reservation = self.ledger.held(command.holder)
         if reservation is not None:
-            self._state.requeue(NextMayDiffer(reservation.queue))  # others may rely on its quota now
+            self._requeue(events.NextMayDiffer(reservation.queue))  # others may rely on its quota now
         return reservation is not None
 
     def _cancel_eviction(self, command: commands.CancelEviction) -> bool:
@@ -304,7 +306,7 @@ class Engine:
             self._lost_reservation(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
-            self._state.requeue(EvictionCancelled(reservation.queue))
+            self._requeue(events.EvictionCancelled(reservation.queue))
         return preemptor is not None
 
     def claimed(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -351,7 +353,7 @@ class Engine:
         state.compare()
         while state.doubtful:  # a cancelled eviction may leave too little for another reservation
             doubtful, state.doubtful = state.doubtful, set()
-            self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
+            self._reexamine(self.tree.roots(name for name in doubtful if name in self.tree.queues))
         changed = {*state.changed}
         state.changed.clear()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
@@ -393,7 +395,7 @@ class Engine:
         for name, pending in state.pending.items():
             if asked(self.tree.root(name)):
                 pending.tell_anew()
-                state.requeue(TermsChanged(name))
+                state.requeue(events.TermsChanged(name))
         if self._observer is not None:
             self._observer.resumed(asked, state)
 
@@ -410,7 +412,7 @@ class Engine:
     def _give_up(self, pending: PendingReservation) -> None:
         """A preemptor that has lost its pending reservation competes again."""
         self._state.enqueue(pending.workload)
-        self._state.requeue(UsageShrank(pending.queue, pending.usage))
+        self._requeue(events.UsageShrank(pending.queue, pending.usage))
         self._lost_reservation(pending.workload.uid)
 
     def _lost_reservation(self, preemptor: str) -> None:
@@ -418,14 +420,14 @@ class Engine:
         self.returned.use(preemptor)
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
-            self._state.requeue(EvictionCancelled(queue))
+            self._requeue(events.EvictionCancelled(queue))
         self._state.left(preemptor)
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
-        self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
+        self._state.restore(self.tree.concerned(self._state.pending, queues, roots))
         # Requeue before reservations are examined: the old refusals no longer hold.
-        self._state.requeue(Redefined(queues, roots))
+        self._requeue(events.Redefined(queues, roots))
         self._reexamine(roots, queues)
 
     def _doubt(self, queue: str) -> None:
@@ -435,7 +437,7 @@ class Engine:
 
     def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
         """Keep only those pending reservations in some trees and queues that are still good."""
-        names = concerned(self.tree, self.ledger.queues_with_pending, queues, roots)
+        names = self.tree.concerned(self.ledger.queues_with_pending, queues, roots)
         reservations = [pending for name in names for pending in self.ledger.pending_in(name)]
         for pending in reservations:
             self.ledger.drop_pending(pending.workload.uid)

@@ -9,11 +9,9 @@ from typing import Final
 
 from admitter.names import GPU_MEMORY, PODS
 
-FlavorResource = tuple[str, str]
-"""A flavor's name and a resource's name: the unit in which quota is counted."""
+FlavorResource = tuple[str, str]  # a flavor's name and a resource's name: the unit in which quota is counted
 
-Usage = tuple[tuple[FlavorResource, int], ...]
-"""Amounts, each flavor and resource once."""
+Usage = tuple[tuple[FlavorResource, int], ...]  # amounts, each flavor and resource once
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +90,17 @@ class Requirement:
         return left > right if self.operator == "Gt" else left < right
 
 
-Term = tuple[Requirement, ...]
-"""A node selector term: all of its requirements must match."""
+Term = tuple[Requirement, ...]  # a node selector term: all of its requirements must match
 
-GPU_MEMORY_GB: Final = 32
-"""Memory of a whole GPU of which nothing else is known (docs/elastic-quota.md)."""
+GPU_MEMORY_GB: Final = 32  # memory of a whole GPU of which nothing else is known (docs/elastic-quota.md)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """Nodes that are alike.
+    """Nodes that are alike."""
 
-    Attributes:
-        labels: those of them that flavors name.
-        allocatable: how much of each resource one of them has for pods.
-    """
-
-    labels: tuple[tuple[str, str], ...]
-    allocatable: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, str], ...]  # those of them that flavors name
+    allocatable: tuple[tuple[str, int], ...]  # how much of each resource one of them has for pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +121,11 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The GPUs that one pod requests, in whichever form.
+    """The GPUs that one pod requests, in whichever form."""
 
-    Attributes:
-        whole: how many whole ones.
-        sliced: the memory of parts of one, in GB.
-        resources: the names under which they are requested.
-    """
-
-    whole: int = 0
-    sliced: int = 0
-    resources: frozenset[str] = frozenset()
+    whole: int = 0  # how many whole ones
+    sliced: int = 0  # the memory of parts of one, in GB
+    resources: frozenset[str] = frozenset()  # the names under which they are requested
 
 
 NO_GPUS: Final = Gpus()
@@ -148,27 +133,17 @@ NO_GPUS: Final = Gpus()
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods that are alike: what one of them requests, and which nodes they accept.
+    """Pods that are alike: what one of them requests, and which nodes they accept."""
 
-    Attributes:
-        name: unique within the workload.
-        count: number of pods.
-        requests: amount by resource, of one pod; that each pod is one of `pods` is not among them.
-        node_selector: labels that nodes must have.
-        terms: required node affinity; one of the terms must match. None: any node.
-        tolerations: of its pods.
-        min_count: with how many pods it can do; None: with `count` alone.
-        gpus: those among the requests of one pod.
-    """
-
-    name: str
-    count: int
+    name: str  # unique within the workload
+    count: int  # number of pods
+    # amount by resource, of one pod; that each pod is one of `pods` is not among them
     requests: tuple[tuple[str, int], ...]
-    node_selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[Term, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    min_count: int | None = None
-    gpus: Gpus = NO_GPUS
+    node_selector: tuple[tuple[str, str], ...] = ()  # labels that nodes must have
+    terms: tuple[Term, ...] = ()  # required node affinity; one of the terms must match. None: any node
+    tolerations: tuple[Toleration, ...] = ()  # of its pods
+    min_count: int | None = None  # with how many pods it can do; None: with `count` alone
+    gpus: Gpus = NO_GPUS  # those among the requests of one pod
 
     def request(self, resource: str, flavor: Flavor) -> int:
         """What one pod uses of a resource; of GPU memory, how much depends on the flavor."""
@@ -189,24 +164,15 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Work that asks for admission.
+    """Work that asks for admission."""
 
-    Attributes:
-        uid: unique; the last key of every order.
-        queue: the ClusterQueue it waits in.
-        priority: higher goes first.
-        created: seconds since the epoch; earlier goes first among equals.
-        pod_sets: all of them are admitted together.
-        namespace: that counts it in its share of the queue.
-        rank: its place in the queue, smallest first (design: priority, creation time, UID).
-    """
-
-    uid: str
-    queue: str
-    priority: int
-    created: float
-    pod_sets: tuple[PodSet, ...]
-    namespace: str = ""
+    uid: str  # unique; the last key of every order
+    queue: str  # the ClusterQueue it waits in
+    priority: int  # higher goes first
+    created: float  # seconds since the epoch; earlier goes first among equals
+    pod_sets: tuple[PodSet, ...]  # all of them are admitted together
+    namespace: str = ""  # that counts it in its share of the queue
+    # its place in the queue, smallest first (design: priority, creation time, UID)
     rank: tuple[int, float, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -225,17 +191,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A reservation of quota in a queue.
+    """A reservation of quota in a queue."""
 
-    Attributes:
-        queue: of the quota.
-        pool: if there is one, use counts under that name, whatever the flavor.
-        usage: what it holds, as sums by flavor and resource.
-    """
-
-    queue: str
+    queue: str  # of the quota
     pod_sets: tuple[Assignment, ...]
-    pool: str = ""
+    pool: str = ""  # if there is one, use counts under that name, whatever the flavor
+    # what it holds, as sums by flavor and resource
     usage: Usage = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

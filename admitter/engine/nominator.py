@@ -11,8 +11,7 @@ from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption.glance import Glance
-from admitter.engine.preemption.outlook import Outlook
-from admitter.engine.preemption.search import search
+from admitter.engine.preemption.search import Outlook, search
 from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation

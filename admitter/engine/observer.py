@@ -1,6 +1,7 @@
 """What sees all that an engine is told and decides, such as a journal."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from admitter.engine.commands import Command
@@ -9,21 +10,15 @@ from admitter.engine.state import EngineState
 from admitter.engine.tree_cycle import Plan
 
 
+@dataclass
 class AskedRoots:
-    """Says by their roots which trees are looked at, and keeps what it was asked.
+    """Says by their roots which trees are looked at, and keeps what it was asked."""
 
-    Attributes:
-        answers: what was said about each root.
-    """
-
-    def __init__(self, decides: Callable[[Node], bool] | None) -> None:
-        """Ask `decides`; None: all trees are looked at."""
-        self._decides = decides
-        self.answers: dict[Node, bool] = {}
+    decides: Callable[[Node], bool] | None  # None: all trees are looked at
+    answers: dict[Node, bool] = field(default_factory=dict)  # what was said about each root
 
     def __call__(self, root: Node) -> bool:
-        """Whether the tree is looked at."""
-        self.answers[root] = self._decides is None or self._decides(root)
+        self.answers[root] = self.decides is None or self.decides(root)
         return self.answers[root]
 
 

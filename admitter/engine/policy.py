@@ -44,33 +44,21 @@ class BorrowWithin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits on one resource in one flavor, in the resource's unit.
+    """Limits on one resource in one flavor, in the resource's unit."""
 
-    Attributes:
-        minimum: its own; what is unused of it can be lent.
-        maximum: the most that may be in use, borrowed quota included; None: no such limit.
-        lending_limit: the most of an unused minimum that others get; None: all of it.
-    """
-
-    minimum: int = 0
-    maximum: int | None = None
-    lending_limit: int | None = None
+    minimum: int = 0  # its own; what is unused of it can be lent
+    maximum: int | None = None  # the most that may be in use, borrowed quota included; None: no such limit
+    lending_limit: int | None = None  # the most of an unused minimum that others get; None: all of it
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """The victims that a queue's workloads may have.
+    """The victims that a queue's workloads may have."""
 
-    Attributes:
-        within: in the same queue.
-        reclaim: elsewhere, while the queue stays within its own quota.
-        borrow: elsewhere, while the queue borrows.
-        threshold: the highest priority of a victim of `LowerPriority`; None: any below the preemptor's.
-    """
-
-    within: WithinQueue = WithinQueue.NEVER
-    reclaim: Reclaim = Reclaim.NEVER
-    borrow: BorrowWithin = BorrowWithin.NEVER
+    within: WithinQueue = WithinQueue.NEVER  # in the same queue
+    reclaim: Reclaim = Reclaim.NEVER  # elsewhere, while the queue stays within its own quota
+    borrow: BorrowWithin = BorrowWithin.NEVER  # elsewhere, while the queue borrows
+    # the highest priority of a victim of `LowerPriority`; None: any below the preemptor's
     threshold: int | None = None
 
     @property
@@ -85,15 +73,10 @@ class PreemptionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class VictimTerms:
-    """What is granted to workloads that may be preempted, in seconds.
+    """What is granted to workloads that may be preempted, in seconds."""
 
-    Attributes:
-        grace: how long the eviction of a preempted one is pending.
-        runtime: how long one has to have held its quota before it may be preempted.
-    """
-
-    grace: float = 0.0
-    runtime: float = 0.0
+    grace: float = 0.0  # how long the eviction of a preempted one is pending
+    runtime: float = 0.0  # how long one has to have held its quota before it may be preempted
 
     def at_most(self, other: "VictimTerms") -> "VictimTerms":
         return VictimTerms(min(self.grace, other.grace), min(self.runtime, other.runtime))
@@ -105,15 +88,10 @@ ANY_TERMS: Final = VictimTerms(inf, inf)
 
 @dataclass(frozen=True, slots=True)
 class Fungibility:
-    """When a flavor that could do is passed over for the next one.
+    """When a flavor that could do is passed over for the next one."""
 
-    Attributes:
-        borrow: take a flavor that fits by borrowing, rather than try the next.
-        preempt: take a flavor that fits by preempting, rather than try the next.
-    """
-
-    borrow: bool = True
-    preempt: bool = False
+    borrow: bool = True  # take a flavor that fits by borrowing, rather than try the next
+    preempt: bool = False  # take a flavor that fits by preempting, rather than try the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,38 +104,26 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A ClusterQueue's rules.
-
-    Attributes:
-        groups: disjoint groups of resources and of flavors.
-        quotas: by flavor and resource.
-        cohort: the cohort that it shares quota in; empty for none.
-        fungibility: how flavors are chosen.
-        preemption: the victims that its workloads may have.
-        admits: False for a queue that lends and counts what it uses, but admits nothing.
-        weight: with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what no other
-            else wants.
-        pool: a name under which use of all flavors counts together, and `quotas` are; empty: each by itself.
-        lenient: whether what it does not count is not limited either, instead of refused.
-        victim_terms: what its workloads are granted before they are preempted.
-        limits: by resource, the most that may be in use in all flavors together.
-        by_namespace: whether the namespace with the smallest share in it goes first.
-    """
+    """A ClusterQueue's rules."""
 
     name: str
     strategy: Strategy
-    groups: tuple[Group, ...]
-    quotas: Mapping[FlavorResource, Quota] = field(hash=False)
-    cohort: str = ""
-    fungibility: Fungibility = Fungibility()
-    preemption: PreemptionPolicy = PreemptionPolicy()
-    admits: bool = True
+    groups: tuple[Group, ...]  # disjoint groups of resources and of flavors
+    quotas: Mapping[FlavorResource, Quota] = field(hash=False)  # by flavor and resource
+    cohort: str = ""  # the cohort that it shares quota in; empty for none
+    fungibility: Fungibility = Fungibility()  # how flavors are chosen
+    preemption: PreemptionPolicy = PreemptionPolicy()  # the victims that its workloads may have
+    admits: bool = True  # False for a queue that lends and counts what it uses, but admits nothing
+    # with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what no other else
+    # wants
     weight: Fraction = Fraction(1)
+    # a name under which use of all flavors counts together, and `quotas` are; empty: each by itself
     pool: str = ""
-    lenient: bool = False
-    victim_terms: VictimTerms = NO_TERMS
+    lenient: bool = False  # whether what it does not count is not limited either, instead of refused
+    victim_terms: VictimTerms = NO_TERMS  # what its workloads are granted before they are preempted
+    # by resource, the most that may be in use in all flavors together
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
-    by_namespace: bool = False
+    by_namespace: bool = False  # whether the namespace with the smallest share in it goes first
 
     def key(self, flavor: str, resource: str) -> FlavorResource:
         """Where use of a resource in a flavor counts."""
@@ -187,19 +153,12 @@ def left_behind(name: str, pool: str) -> Queue:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """A Cohort object; a cohort that is only named needs none.
-
-    Attributes:
-        parent: the cohort above it; empty for none.
-        quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
-        weight: as of a queue, among its siblings.
-        fair: whether what is borrowed below it is shared by weight; counts at the root only.
-        victim_terms: the most that queues below it may grant.
-    """
+    """A Cohort object; a cohort that is only named needs none."""
 
     name: str
-    parent: str = ""
+    parent: str = ""  # the cohort above it; empty for none
+    # `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)
-    weight: Fraction = Fraction(1)
-    fair: bool = False
-    victim_terms: VictimTerms = ANY_TERMS
+    weight: Fraction = Fraction(1)  # as of a queue, among its siblings
+    fair: bool = False  # whether what is borrowed below it is shared by weight; counts at the root only
+    victim_terms: VictimTerms = ANY_TERMS  # the most that queues below it may grant

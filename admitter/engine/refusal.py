@@ -42,50 +42,36 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlavorRefusal:
-    """One flavor that a pod set could not have.
-
-    Attributes:
-        rule: which rule refused it.
-        resource: the resource that is short; empty for taints and labels.
-        quota: the most of it that the queue could ever use: its own, what others could lend, its max. Where
-            nodes are too small: the most that one of them has.
-        own: how much of that is the queue's own.
-        detail: the taint, the labels, or what no node is or has.
-        needed: how much of the resource all pods would need in this flavor, if it is not what they ask for
-            in the first one; else 0. Where nodes are too small: how much one pod needs.
-    """
+    """One flavor that a pod set could not have."""
 
     flavor: str
-    rule: Rule
-    resource: str = ""
+    rule: Rule  # which rule refused it
+    resource: str = ""  # the resource that is short; empty for taints and labels
+    # the most of it that the queue could ever use: its own, what others could lend, its max. Where nodes are
+    # too small: the most that one of them has
     quota: int = 0
-    own: int = 0
-    detail: str = ""
+    own: int = 0  # how much of that is the queue's own
+    detail: str = ""  # the taint, the labels, or what no node is or has
+    # how much of the resource all pods would need in this flavor, if it is not what they ask for in the first
+    # one; else 0. Where nodes are too small: how much one pod needs
     needed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a workload was not admitted.
-
-    Attributes:
-        resources: those that the queue does not cover, or those it covers if none of them is asked for.
-        asked: what the pod set that found no flavor asks for, all of its pods together.
-        pod_set: the name of that pod set, if the workload has several.
-        flavors: every flavor tried, in order.
-        preempts: whether its queue preempts, and no victims were found that would make room.
-        shared: whether what is borrowed is shared by weight there.
-        back_off: for how long its queue evicts nothing for its namespace, if it would be let in by evictions.
-    """
+    """Why a workload was not admitted."""
 
     reason: Reason
     queue: str
+    # those that the queue does not cover, or those it covers if none of them is asked for
     resources: tuple[str, ...] = ()
+    # what the pod set that found no flavor asks for, all of its pods together
     asked: tuple[tuple[str, int], ...] = ()
-    pod_set: str = ""
-    flavors: tuple[FlavorRefusal, ...] = ()
-    preempts: bool = False
-    shared: bool = False
+    pod_set: str = ""  # the name of that pod set, if the workload has several
+    flavors: tuple[FlavorRefusal, ...] = ()  # every flavor tried, in order
+    preempts: bool = False  # whether its queue preempts, and no victims were found that would make room
+    shared: bool = False  # whether what is borrowed is shared by weight there
+    # for how long its queue evicts nothing for its namespace, if it would be let in by evictions
     back_off: BackOff | None = None
 
 

@@ -7,18 +7,10 @@ from admitter.engine.flavors.assigner import Assigner
 from admitter.engine.model import Flavor, Workload
 from admitter.engine.policy import Strategy
 from admitter.engine.preemption.context import PreemptionContext
-from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.preemption.search import Outlook
+from admitter.engine.queue import events
 from admitter.engine.queue.claim_blocked import ClaimBlocked
 from admitter.engine.queue.claims import NOTHING_TAKEN, Claims, Taken
-from admitter.engine.queue.events import (
-    Arrived,
-    BackOffTurned,
-    ClaimsLessened,
-    NextMayDiffer,
-    TermsChanged,
-    TimerDue,
-    UsageGrew,
-)
 from admitter.engine.queue.inadmissible import InadmissibleClasses
 from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
@@ -32,42 +24,34 @@ from admitter.engine.refusal import Refusal
 
 
 class EngineState:
-    """Changed in place by events and by decisions.
-
-    Attributes:
-        pending: what waits, by queue; queues in which nothing waits are not in it.
-        requeue: is told what happens, and tries again what may fit after that.
-        changed: queues in which something could be decided.
-        put_off: those of them in trees that another process decides about.
-        claims: what waiting workloads own, and others may not newly borrow.
-        returned: for which queues and namespaces nothing is evicted for a while.
-        timers: when what waits in a queue has to be tried again.
-        doubtful: queues in which a decision made elsewhere has changed the plan.
-        restored: UIDs of workloads that are displaced no longer though their places are still held.
-        reordered: queues with other pods than before, and the UIDs that were over quota then.
-    """
+    """Changed in place by events and by decisions."""
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.ledger = Ledger(self.tree)
         self.flavors: dict[str, Flavor] = {}
+        # what waits, by queue; queues in which nothing waits are not in it
         self.pending: dict[str, PendingQueue] = {}
-        self.put_off: set[str] = set()
+        self.put_off: set[str] = set()  # changed queues in trees that another process decides about
         self.capacity = Capacity(self.tree, self.ledger)
         self.preemption = PreemptionContext(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.preemption.giving)
+        # what waiting workloads own, and others may not newly borrow
         self.claims = Claims(self.tree, self.ledger, self.assigner)
         self.claim_blocked = ClaimBlocked(self.preemption)
         self.inadmissible = InadmissibleClasses(self.tree, self.ledger, self.assigner, self.claim_blocked)
         selection = Selection(self.tree, self.ledger, self.pending, self.inadmissible, self.claims)
-        self.requeue = Requeue(selection)
-        self.changed = selection.changed
+        self.requeue = Requeue(selection)  # is told what happens, and tries again what may fit after that
+        self.changed = selection.changed  # queues in which something could be decided
+        # for which queues and namespaces nothing is evicted for a while
         self.returned = ReturnedReservations(self.ledger)
-        self.timers: dict[str, float] = {}
-        self.doubtful: set[str] = set()
+        self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
+        self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
+        # queues with other pods than before, and the UIDs that were over quota then
         self.reordered: dict[str, list[str]] = {}
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
+        # UIDs of workloads that are displaced no longer though their places are still held
         self.restored: list[str] = []
 
     def waiting(self, uid: str) -> Workload | None:
@@ -78,7 +62,7 @@ class EngineState:
         self.claims.mark(workload.queue)
         self._queue_of[workload.uid] = workload.queue
         self._line(workload.queue).add(workload)
-        self.requeue(Arrived(workload.queue, workload))
+        self.requeue(events.Arrived(workload.queue, workload))
 
     def _line(self, queue: str) -> PendingQueue:
         found = self.pending.get(queue)
@@ -109,7 +93,7 @@ class EngineState:
             self.ledger.weights[namespace] = weight
         for queue, sharing in self.ledger.sharing.items():
             sharing.reweigh(namespace)
-            self.requeue(TermsChanged(queue))
+            self.requeue(events.TermsChanged(queue))
 
     def dequeue(self, uid: str) -> str | None:
         """Let a workload wait no longer; returns the queue in which it did."""
@@ -164,7 +148,7 @@ class EngineState:
         for uid in uids:
             queue = self._queue_of.get(uid)
             if queue is not None and self.pending[queue].sort_in(uid):
-                self.requeue(NextMayDiffer(queue))  # it is of another class now
+                self.requeue(events.NextMayDiffer(queue))  # it is of another class now
 
     def mark_inadmissible(self, head: Workload, refusal: Refusal, outlook: Outlook) -> None:
         """Do not try the class of its head again before something changes that its refusal depends on."""
@@ -175,8 +159,7 @@ class EngineState:
     def renew_claims(self, root: Node, taken: Taken = NOTHING_TAKEN) -> set[str]:
         """Let what waits in a tree claim what it owns, as of now; `taken` is as for `Claims.refresh`.
 
-        Returns:
-            The queues in which a class was requeued, since less is claimed than before.
+        Where less is claimed than before, classes are requeued: returns their queues.
         """
         lessened = []
         for queue in self.claims.stale(root):
@@ -185,7 +168,7 @@ class EngineState:
             awaited = strict and bool(self.ledger.pending_in(queue))
             less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
             if less:
-                lessened.append(ClaimsLessened(queue, less.items()))
+                lessened.append(events.ClaimsLessened(queue, less.items()))
         names: set[str] = set()
         if root in self.claim_blocked:  # beside all claims as they are now
             names.update(*(self.requeue(event) for event in lessened))
@@ -201,14 +184,14 @@ class EngineState:
         reordered, self.reordered = self.reordered, {}
         for queue, before in sorted(reordered.items()):
             if self.capacity.planned(queue).holders() != before:
-                self.requeue(UsageGrew(queue, self.ledger.planned.used(queue).keys()))
+                self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
 
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, and back-offs begin and end."""
         for queue, namespace in sorted(self.returned.turn(now)):
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
-            self.requeue(BackOffTurned(queue))
+            self.requeue(events.BackOffTurned(queue))
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
             del self.timers[queue]
-            self.requeue(TimerDue(queue))
+            self.requeue(events.TimerDue(queue))

@@ -13,14 +13,8 @@ from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
+from admitter.engine.queue import events
 from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, Nomination
-from admitter.engine.queue.events import (
-    EvictionCancelled,
-    PendingReservationMade,
-    RoundBegan,
-    UsageGrew,
-    UsageShrank,
-)
 from admitter.engine.queue.inadmissible import Look
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation, Reservation
@@ -31,58 +25,45 @@ from admitter.engine.state import EngineState
 
 @dataclass(frozen=True, slots=True)
 class PlannedEviction:
-    """The eviction of one victim.
-
-    Attributes:
-        preemptor: the workload that gets the quota.
-        grace: for how long the eviction is pending, in seconds; 0: it starts at once.
-    """
+    """The eviction of one victim."""
 
     victim: Reservation
-    preemptor: Workload
+    preemptor: Workload  # the workload that gets the quota
     admission: Admission
     receipt: Receipt
-    grace: float = 0.0
+    grace: float = 0.0  # for how long the eviction is pending, in seconds; 0: it starts at once
 
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """An eviction that was decided for one workload before, and is for another one now.
+    """An eviction that was decided for one workload before, and is for another one now."""
 
-    Attributes:
-        victim: UID of the victim; it may be gone already.
-        preemptor: the new one.
-    """
-
-    victim: str
-    preemptor: Workload
+    victim: str  # UID of the victim; it may be gone already
+    preemptor: Workload  # the new one
     admission: Admission
 
 
 @dataclass(slots=True)
 class Plan:
-    """What one cycle decided.
+    """What one cycle decided."""
 
-    Attributes:
-        admissions: workloads to admit, in the order of the decisions.
-        evictions: workloads to evict, each for a preemptor that is admitted once they are gone.
-        refusals: by UID of waiting workloads, reasons that were not reported before.
-        planned: workloads that will be admitted once what they wait for is gone, and as what.
-        passed: by the UID of each workload admitted out of order, the one that it passes.
-        taken_over: by UID of each workload that took over pending reservations of less important workloads of
-            its queue, these workloads.
-        reassigned: evictions of earlier cycles that are for other workloads now.
-        restored: UIDs of waiting workloads that were evicted, and may evict again what could come back: what
-            they use now is not what it was.
-    """
-
+    # workloads to admit, in the order of the decisions
     admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
+    # workloads to evict, each for a preemptor that is admitted once they are gone
     evictions: list[PlannedEviction] = field(default_factory=list)
+    # by UID of waiting workloads, reasons that were not reported before
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    # workloads that will be admitted once what they wait for is gone, and as what
     planned: dict[str, Admission] = field(default_factory=dict)
+    # by the UID of each workload admitted out of order, the one that it passes
     passed: dict[str, Passed] = field(default_factory=dict)
+    # by UID of each workload that took over pending reservations of less important workloads of its queue,
+    # these workloads
     taken_over: dict[str, tuple[Workload, ...]] = field(default_factory=dict)
+    # evictions of earlier cycles that are for other workloads now
     reassigned: list[Reassignment] = field(default_factory=list)
+    # UIDs of waiting workloads that were evicted, and may evict again what could come back: what they use now
+    # is not what it was
     restored: list[str] = field(default_factory=list)
 
     def cancel_eviction(self, victim: str) -> None:
@@ -129,7 +110,7 @@ class TreeCycle:
                 redeemed = self._redeem()
                 if redeemed or names:
                     self._renewal.due = self._renew
-                requeued = redeemed | self._released() | self._state.requeue(RoundBegan(self._root))
+                requeued = redeemed | self._released() | self._state.requeue(events.RoundBegan(self._root))
                 self._state.changed |= redeemed  # what is behind those gets another reason
                 self._enter_all(names | requeued)
                 if not self._heads:
@@ -208,10 +189,9 @@ class TreeCycle:
         self._heads.push(CompetingHead(workload, nomination.proposal.borrowing, nomination, self._decisions))
 
     def _nominate_again(self, entry: CompetingHead) -> Nomination | None:
-        """A workload was not nominated since the last decision.
+        """Nominate a workload that was not since the last decision.
 
-        Returns:
-            Its nomination now, if its turn is as before with that; else it competes anew, or is inadmissible.
+        Unless its turn is as before with its nomination now, it competes anew, or is inadmissible.
         """
         queue = self._tree.queues[entry.workload.queue]
         if entry.nominated_at != self._decisions:
@@ -252,19 +232,19 @@ class TreeCycle:
 
     def _admit_or_reserve(self, workload: Workload, admission: Admission) -> None:
         """Admit now if that fits real use too; else make a pending reservation."""
-        if self._ledger.fits_really(admission.queue, admission.usage):
+        if self._ledger.real.fits(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, self._now))
             self._placed(workload, admission.usage)
             self._admit(workload, admission)
         else:
             borrowed = self._reserve_pending(workload, admission)
         self._heads.changed(admission.queue)
-        self._enter_all(self._state.requeue(UsageGrew(admission.queue, borrowed, workload)))
+        self._enter_all(self._state.requeue(events.UsageGrew(admission.queue, borrowed, workload)))
 
     def _reserve_pending(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Make a pending reservation for a workload; returns what `Ledger.add_pending` does."""
         self._plan.planned[workload.uid] = admission
-        self._state.requeue(PendingReservationMade(workload.queue, workload.priority))
+        self._state.requeue(events.PendingReservationMade(workload.queue, workload.priority))
         borrowed = self._ledger.add_pending(workload, admission)
         self._placed(workload, admission.usage)
         return borrowed
@@ -304,10 +284,10 @@ class TreeCycle:
             for victim, receipt in zip(victims, receipts.finished(victims), strict=True)
         ]
         self._heads.changed(admission.queue)
-        requeued = self._state.requeue(UsageGrew(admission.queue, borrowed, workload))
+        requeued = self._state.requeue(events.UsageGrew(admission.queue, borrowed, workload))
         for name, usage in freed.items():
             self._heads.changed(name)
-            requeued |= self._state.requeue(UsageShrank(name, usage))
+            requeued |= self._state.requeue(events.UsageShrank(name, usage))
         self._enter_all(requeued)  # once all are requeued: of a queue the first of them competes
 
     def _take_over(
@@ -335,7 +315,7 @@ class TreeCycle:
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
                 plan.cancel_eviction(pending.holder)
                 state.doubtful.add(pending.queue)  # reservations may have relied on its end
-                requeued |= state.requeue(UsageGrew(pending.queue, [key for key, _ in pending.usage]))
+                requeued |= state.requeue(events.UsageGrew(pending.queue, [key for key, _ in pending.usage]))
                 self._heads.changed(pending.queue)
             else:
                 ledger.evict(pending.holder, workload.uid)
@@ -347,8 +327,8 @@ class TreeCycle:
         self._heads.changed(admission.queue)
         for reservation in reservations:
             state.enqueue(reservation.workload)
-            requeued |= state.requeue(UsageShrank(reservation.queue, reservation.usage))
-        requeued |= state.requeue(UsageGrew(admission.queue, borrowed, workload))
+            requeued |= state.requeue(events.UsageShrank(reservation.queue, reservation.usage))
+        requeued |= state.requeue(events.UsageGrew(admission.queue, borrowed, workload))
         self._enter_all(requeued | {workload.queue})
 
     def _redeem(self) -> set[str]:
@@ -367,9 +347,9 @@ class TreeCycle:
                 cancelled = ledger.cancel_pending_evictions(workload.uid)  # admitted early, it needs none
                 if cancelled:
                     self._state.doubtful |= cancelled  # reservations may have relied on their end
-                    requeued |= self._state.requeue(EvictionCancelled(min(cancelled)))
+                    requeued |= self._state.requeue(events.EvictionCancelled(min(cancelled)))
                 keys = [key for key, _ in pending.usage]
-                requeued |= self._state.requeue(UsageGrew(pending.queue, keys, workload))
+                requeued |= self._state.requeue(events.UsageGrew(pending.queue, keys, workload))
         return requeued
 
     def _pending_reservations(self) -> list[PendingReservation]:

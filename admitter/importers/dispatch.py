@@ -6,7 +6,7 @@ from typing import Final
 
 from admitter.documents import ManifestError, parsed
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, ManifestSource, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below, said
 
 Handler = Callable[[ManifestSource], None]
 
@@ -45,12 +45,9 @@ def dispatch(
 ) -> None:
     """Have each object translated by the handler of its kind, and account for what is left of it.
 
-    Args:
-        documents: the objects. Older ones come first, as they do in queues; those without an age come last.
-        into: what is being made.
-        handlers: by group and kind, such as `("batch", "Job")`; both are empty for a document that is no
-            Kubernetes object. Kinds in `PLAIN` need none; all others without one are refused.
-        finish: what is left to do when all objects are known.
+    Older objects come first, as they do in queues; those without an age come last. Handlers are by group and
+    kind, such as `("batch", "Job")`; both are empty for a document that is no Kubernetes object. Kinds in
+    `PLAIN` need none; all others without one are refused. `finish` is called when all objects are known.
     """
     sources = [ManifestSource(document.raw, document.name, into) for document in sorted(documents, key=_age)]
     for source in sources:
@@ -82,12 +79,7 @@ def _age(document: Document) -> tuple[bool, str]:
 
 
 def copied(source: ManifestSource, but: str = "") -> None:
-    """Take an object over as it is, without what an API server wrote into it.
-
-    Args:
-        source: the object.
-        but: what has been changed in it; empty if nothing was.
-    """
+    """Take an object over as it is, without what an API server wrote; `but` says what was changed before."""
     manifest = deepcopy(source.raw)
     manifest.pop("status", None)
     namespace = source.value("metadata.namespace")
@@ -109,11 +101,7 @@ def copied(source: ManifestSource, but: str = "") -> None:
 def embedded(source: ManifestSource, path: str, must_be: str, *, fits: bool = True) -> ManifestSource | None:
     """The map that is written as YAML in a field of a ConfigMap; None if it is refused.
 
-    Args:
-        source: the ConfigMap.
-        path: of the field.
-        must_be: the words if it is anything else.
-        fits: whether the field is one that may have it.
+    It is refused in the words of `must_be` if it is anything else, or the field may not have it (`fits`).
     """
     place = f"{source.title} {path}"
     try:
@@ -129,15 +117,11 @@ def embedded(source: ManifestSource, path: str, must_be: str, *, fits: bool = Tr
 
 
 def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:
-    """The metadata of what an object becomes: with its labels and annotations.
+    """The metadata of what an object becomes, with its labels and annotations but those of foreign domains.
 
-    Args:
-        source: the object; its name and namespace must have been accounted for.
-        name: the new name.
-        foreign: the other system's domains; its own labels and annotations mean nothing here and stay behind.
-        namespace: the namespace; empty for a kind without.
+    The object's name and namespace must have been accounted for.
     """
-    made: Json = {"name": name} | ({"namespace": namespace} if namespace else {})
+    made: Json = {"name": name, **said(namespace=namespace)}
     for part in ("labels", "annotations"):
         path = f"metadata.{part}"
         if kept := _kept(source, path, foreign):

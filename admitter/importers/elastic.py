@@ -1,25 +1,49 @@
-"""Elastic quotas of other systems: nos and scheduler-plugins have the same kinds with the same meaning."""
+"""From nos and scheduler-plugins: elastic quotas, and pods of their schedulers (docs/design/import.md)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from admitter.api.base import own_name
-from admitter.importers.dispatch import metadata
+from admitter.importers.dispatch import Handler, dispatch, metadata
 from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
 from admitter.importers.naming import Names
-from admitter.importers.reading import Document
-from admitter.importers.translation import Json, ManifestSource, below, exact, own
+from admitter.importers.reading import Collection, Document
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, exact, own
 from admitter.names import CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
 
-QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
+NOS: Final = "nos.nebuly.com"
+NOS_COLLECTIONS: Final = (
+    Collection((f"/apis/{NOS}/v1alpha1/elasticquotas",)),
+    Collection((f"/apis/{NOS}/v1alpha1/compositeelasticquotas",)),
+)
+SCHEDULER_PLUGINS: Final = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
+"""The newer and the older name of its API."""
+SCHEDULER_PLUGINS_COLLECTIONS: Final = (
+    Collection(tuple(f"/apis/{group}/v1alpha1/elasticquotas" for group in SCHEDULER_PLUGINS)),
+)
 
-
+_QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
 _POD_GROUPS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 _SCHEDULING: Final = "concerns where pods run, which the scheduler goes on to decide"
 
 
-class ElasticImporter:
-    """Translates quotas, and what runs in their namespaces."""
+def translate_nos(documents: Sequence[Document], into: Translation) -> None:
+    memory = "nvidiaGpuResourceMemoryGB"
+    handlers: dict[tuple[str, str], Handler] = {
+        (f"config.{NOS}", "OperatorConfig"): lambda source: _gpu_memory(source, memory),
+        # What its chart is installed with; older charts have no global section.
+        ("", ""): lambda source: _gpu_memory(source, f"global.{memory}", memory),
+    }
+    _ElasticImporter(documents, (NOS,)).translate(documents, into, handlers)
+
+
+def translate_scheduler_plugins(documents: Sequence[Document], into: Translation) -> None:
+    handlers = {(group, "PodGroup"): _pod_group for group in SCHEDULER_PLUGINS}
+    _ElasticImporter(documents, SCHEDULER_PLUGINS).translate(documents, into, handlers)
+
+
+class _ElasticImporter:
+    """Translates quotas, and what runs in their namespaces: both systems mean the same by the same kinds."""
 
     def __init__(self, documents: Sequence[Document], groups: tuple[str, ...]) -> None:
         """Take all that is translated, and the groups of the system's API.
@@ -30,12 +54,23 @@ class ElasticImporter:
         self._governed = set(_governed(documents, groups))
         self._made: list[tuple[ManifestSource, Json]] = []
         self._names = Names()
-        self._names.keep_all(documents, {kind: f"{kind}/" for kind in QUOTAS})
-        self.jobs = JobImporter(self._names, groups, self._queue)
-        self.jobs.keep_names(documents)
+        self._names.keep_all(documents, {kind: f"{kind}/" for kind in _QUOTAS})
+        self._jobs = JobImporter(self._names, groups, self._queue)
+        self._jobs.keep_names(documents)
 
-    def quota(self, source: ManifestSource) -> None:
-        """An elastic quota stays one."""
+    def translate(
+        self, documents: Sequence[Document], into: Translation, own: Mapping[tuple[str, str], Handler]
+    ) -> None:
+        """Translate all documents; `own` has the handlers of the system's own kinds beside quotas."""
+        handlers = {
+            **self._jobs.handlers(),
+            **{(group, kind): self._quota for group in self._groups for kind in _QUOTAS},
+            ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): _scheduler,
+            **own,
+        }
+        dispatch(documents, into, handlers, self._finish)
+
+    def _quota(self, source: ManifestSource) -> None:
         kind = source.text("kind")
         namespace = source.text("metadata.namespace")
         name = self._names.take(source, "metadata.name", f"{kind}/{namespace}")
@@ -52,7 +87,7 @@ class ElasticImporter:
         if source.add(made):
             self._made.append((source, made["spec"]))
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Write what a quota does not name as there: 0 of `min` and no `max`, so all of it is borrowed.
 
         Here it would not be counted, so that what others own of it would be lent twice.
@@ -107,7 +142,7 @@ def _marks(source: ManifestSource, labels: str) -> None:
             source.approximated(path, "the pods of a Job are admitted together")
 
 
-def scheduler(source: ManifestSource) -> None:
+def _scheduler(source: ManifestSource) -> None:
     """A scheduler's configuration: what holds pods back is not needed, all else stays the scheduler's."""
     for profile in source.items("profiles"):
         source.translated(f"{profile}.schedulerName", "not needed: any scheduler places what is admitted")
@@ -117,18 +152,18 @@ def scheduler(source: ManifestSource) -> None:
                     _plugin(source, at)
         for at in source.items(f"{profile}.pluginConfig"):
             if source.text(f"{at}.name") == "CapacityScheduling":
-                gpu_memory(source, f"{at}.args.nvidiaGpuResourceMemoryGB")
+                _gpu_memory(source, f"{at}.args.nvidiaGpuResourceMemoryGB")
             _plugin(source, at)
     for key in source.raw:
         if key != "profiles" and not source.known(key):
             source.translated(key, _SCHEDULING)
 
 
-def gpu_memory(source: ManifestSource, path: str) -> None:
+def _gpu_memory(source: ManifestSource, *paths: str) -> None:
     """The memory of a whole GPU, where the system has a setting for it."""
-    memory = source.number(path, 0)
-    if memory:
-        source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
+    for path in paths:
+        if memory := source.number(path, 0):
+            source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
 
 
 def _plugin(source: ManifestSource, at: str) -> None:
@@ -144,7 +179,7 @@ def _plugin(source: ManifestSource, at: str) -> None:
 
 def _governed(documents: Iterable[Document], groups: tuple[str, ...]) -> Iterable[str]:
     for document in documents:
-        if document.group not in groups or document.kind not in QUOTAS:
+        if document.group not in groups or document.kind not in _QUOTAS:
             continue
         spec = document.raw.get("spec")
         listed = spec.get("namespaces") if isinstance(spec, dict) else None
@@ -152,3 +187,12 @@ def _governed(documents: Iterable[Document], groups: tuple[str, ...]) -> Iterabl
             yield document.namespace
         elif isinstance(listed, list):
             yield from (each for each in listed if isinstance(each, str))
+
+
+def _pod_group(source: ManifestSource) -> None:
+    """A group is what a Job is here anyway."""
+    metadata = ("name", "namespace", "labels", "annotations")
+    source.account(Fidelity.APPROXIMATED, dict.fromkeys(metadata, "no group is needed"), "metadata")
+    words = "all pods of a Job are admitted together, not the least number"
+    source.account(Fidelity.APPROXIMATED, {"minMember": words, "minResources": words}, "spec")
+    source.account(Fidelity.REFUSED, {"spec.scheduleTimeoutSeconds": "a Job waits as long as it takes"})

@@ -43,7 +43,6 @@ class JobImporter:
     """Makes Jobs.
 
     Attributes:
-        names: names used so far.
         foreign: the other system's domains; its own labels and annotations stay behind.
         queue: the LocalQueue that an object's Job waits in; empty if the Job is to have no label, since a
             policy says where it waits; None if it is not held back, and so stays what it is. It is called
@@ -58,7 +57,6 @@ class JobImporter:
     change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
 
     def keep_names(self, documents: Iterable[Document]) -> None:
-        """Keep the names of objects with pods for the Jobs that they become."""
         scopes = {kind: "Job/" for _, kind in self.handlers() if kind != "CronJob"}
         self.names.keep_all(documents, scopes)
 

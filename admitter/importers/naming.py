@@ -33,11 +33,9 @@ class Names:
         self._kept.add((scope, name))
 
     def keep_all(self, documents: Iterable[Document], scopes: Mapping[str, str]) -> None:
-        """Keep the names of objects for them.
+        """Keep the names of objects for them; `scopes` has the scope of names of each kind that counts.
 
-        Args:
-            documents: objects, of which those of other kinds do not count.
-            scopes: by kind, the scope of its names; the namespace is added to what ends in a slash.
+        The namespace is added to a scope that ends in a slash.
         """
         for document in documents:
             source = ManifestSource(document.raw, document.name, Translation())
@@ -48,12 +46,9 @@ class Names:
                 self.keep(scope, source.text("metadata.name"))
 
     def of(self, scope: str, old: str, wish: str | None = None) -> str:
-        """The name for an old one.
+        """The name for an old one, of an object that would be called as it is its `wish`, if it could.
 
-        Args:
-            scope: of which names must differ: a kind, and of a kind in namespaces the namespace too.
-            old: what identifies the object in the other system.
-            wish: what it would be called if it could; by default the old name.
+        Names must differ within a scope: a kind, and of a kind in namespaces the namespace too.
         """
         if (scope, old) not in self._new:
             wish = old if wish is None else wish
@@ -67,11 +62,7 @@ class Names:
     def take(self, source: ManifestSource, path: str, scope: str, identity: str = "") -> str:
         """The name for what is written at a path of an object; the report says if it differs.
 
-        Args:
-            source: the object.
-            path: of the old name, which identifies the object in the other system unless `identity` does.
-            scope: as for `of`.
-            identity: what the old name is not enough for.
+        The old name identifies the object in the other system, unless `identity` does.
         """
         old = source.text(path)
         if not old:
@@ -91,7 +82,8 @@ def with_generated_names(documents: Sequence[Document]) -> list[Document]:
 
     The name is `generateName` and the first number with which no other object of its namespace is called so.
     """
-    taken = {(each.namespace, _metadata(each).get("name")) for each in documents if _is_named(each)}
+    names = ((each.namespace, _metadata(each).get("name")) for each in documents)
+    taken = {(namespace, name) for namespace, name in names if isinstance(name, str)}
     found: list[Document] = []
     for each in documents:
         prefix = _metadata(each).get("generateName")
@@ -108,10 +100,6 @@ def with_generated_names(documents: Sequence[Document]) -> list[Document]:
 def _metadata(document: Document) -> Json:
     found = document.raw.get("metadata")
     return found if isinstance(found, dict) else {}
-
-
-def _is_named(document: Document) -> bool:
-    return isinstance(_metadata(document).get("name"), str)
 
 
 def valid(name: str) -> str:

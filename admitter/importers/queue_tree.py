@@ -1,12 +1,16 @@
-"""A tree of queues without flavors, as Cohorts and ClusterQueues of one flavor: any node."""
+"""A tree of queues without flavors, as Cohorts and ClusterQueues of one flavor: any node.
+
+Volcano and YuniKorn have such trees, with maps of quantities by resource. Jobs name the LocalQueue of one.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from admitter.importers.translation import Json, own
-from admitter.quantities.amounts import parse_quantity, rounded_up, to_quantity
+from admitter.api.base import is_resource
+from admitter.importers.translation import Json, ManifestSource, Translation, below, own, said
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity, rounded_up, to_quantity
 
 FLAVOR: Final = "default"
 """The flavor that stands for any node."""
@@ -23,14 +27,11 @@ class QueueNode:
     """A queue.
 
     Attributes:
-        name: the name of its Cohort or ClusterQueue.
         inner: whether queues may be below it.
         guaranteed: by resource, what it is promised together with all below it.
         most: by resource, the most that it may use together with all below it.
         reserved: by resource, how much of what it is promised no other queue may borrow.
-        spec: what else is in its spec.
-        metadata: what else is in its metadata.
-        below: the queues below it.
+        spec, metadata: what else is in these.
     """
 
     name: str
@@ -44,7 +45,6 @@ class QueueNode:
 
     @property
     def limited(self) -> bool:
-        """Whether it has quota of its own."""
         return bool(self.guaranteed or self.most)
 
     def all(self) -> Iterator["QueueNode"]:
@@ -63,11 +63,8 @@ def manifests(root: QueueNode, requested: Iterable[str] = ()) -> list[Json]:
     """The flavor if any queue has quota, the Cohorts, and the ClusterQueues.
 
     The root follows the nodes. Where any queue has quota, the root lists all resources that are named
-    anywhere, and so does each queue with quota, since it refuses what it does not list; the others inherit.
-
-    Args:
-        root: the top of the tree.
-        requested: resources that Jobs are known to ask for.
+    anywhere, or requested by Jobs, and so does each queue with quota, since it refuses what it does not list;
+    the others inherit.
     """
     nodes = list(root.all())
     known = {resource for node in nodes for resource in (*node.guaranteed, *node.most)}
@@ -111,3 +108,76 @@ def _minus(resource: str, quantity: str, less: Fraction) -> str:
 
 def _manifest(kind: str, node: QueueNode, spec: Json) -> Json:
     return own(kind, {**node.metadata, "name": node.name}, spec)
+
+
+def quantities(source: ManifestSource, path: str, names: dict[str, str] | None = None) -> dict[str, str]:
+    """Quantities by resource, as they are written; what is none is refused, the rest is left to the caller.
+
+    `names` has our names of resources that have other names there.
+    """
+    found: dict[str, str] = {}
+    for theirs, quantity in source.mapping(path).items():
+        name = (names or {}).get(theirs, theirs)
+        text = "".join(str(quantity).split())
+        why = _wrong(name, quantity, text)
+        if why:
+            source.refused(below(path, theirs), why)
+        else:
+            found[name] = text
+    return found
+
+
+def cut(
+    source: ManifestSource,
+    path: str,
+    least: dict[str, str],
+    most: dict[str, str],
+    names: dict[str, str] | None = None,
+) -> None:
+    """Cut what is promised at a path to what may be used at most, and refuse it by name where it is more."""
+    theirs = {ours: name for name, ours in (names or {}).items()}
+    for name, quantity in least.items():
+        if name in most and parse_quantity(most[name]) < parse_quantity(quantity):
+            place = below(path, theirs.get(name, name))
+            source.refused(place, f"is more than the most that may be used, {most[name]}, which counts")
+            least[name] = most[name]
+
+
+def _wrong(name: str, quantity: object, text: str) -> str | None:
+    if not is_resource(name):
+        return "this is no name of a resource"
+    if isinstance(quantity, bool) or not isinstance(quantity, (str, int, float)):
+        return f"must be a quantity, not {quantity!r}"
+    try:
+        parse_quantity(text)
+    except InvalidQuantityError as error:
+        return str(error)
+    return None
+
+
+@dataclass(slots=True)
+class LocalQueues:
+    """LocalQueues made so far, each called after its ClusterQueue, and all resources that pods request."""
+
+    into: Translation
+    requested: set[str] = field(default_factory=set)
+    _made: set[tuple[str, str]] = field(default_factory=set)
+
+    def lead(self, source: ManifestSource, queue: str) -> None:
+        """Make the LocalQueue in the namespace of an object that leads to a queue, unless there is one."""
+        namespace = source.text("metadata.namespace")
+        if (namespace, queue) not in self._made:
+            self._made.add((namespace, queue))
+            metadata = said(name=queue, namespace=namespace)
+            self.into.add(own("LocalQueue", metadata, {"clusterQueue": queue}), source.title)
+
+    def count(self, source: ManifestSource, pod: str) -> None:
+        """Note what a pod requests, by the path of its spec."""
+        self.requested |= {
+            name
+            for part in ("containers", "initContainers")
+            for container in source.items(f"{pod}.{part}")
+            for kind in ("requests", "limits")
+            for name in source.mapping(f"{container}.resources.{kind}")
+            if is_resource(name)
+        }

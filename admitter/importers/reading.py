@@ -12,12 +12,7 @@ from admitter.importers.translation import Fidelity, Json, Translation
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An object to translate.
-
-    Attributes:
-        name: how the report names it: its kind and name, or where it was found if it has none.
-        raw: the object.
-    """
+    """An object to translate, and how the report names it: by kind and name, or where it was found."""
 
     name: str
     raw: Json
@@ -45,9 +40,7 @@ class Document:
 class Collection:
     """Objects of a kind in a cluster.
 
-    Attributes:
-        paths: of the API, such as `/apis/batch/v1/jobs`; the first that the server knows is read.
-        labels: a selector; empty for all.
+    Of the paths, such as `/apis/batch/v1/jobs`, the first that the server knows is read.
     """
 
     paths: tuple[str, ...]
@@ -71,11 +64,7 @@ def from_paths(paths: Iterable[str], into: Translation) -> list[Document]:
 
 
 async def from_cluster(transport: Transport, collections: Iterable[Collection]) -> list[Document]:
-    """All objects of some collections; what the server does not know is absent.
-
-    Raises:
-        ClusterError: the server does not answer, or refuses.
-    """
+    """All objects of some collections; what the server does not know is absent."""
     found: list[Document] = []
     for collection in collections:
         for path in collection.paths:

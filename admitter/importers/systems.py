@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import nos, scheduler_plugins
+from admitter.importers import elastic
 from admitter.importers.kueue import importer as kueue
 from admitter.importers.naming import with_generated_names
 from admitter.importers.reading import Collection, Document
@@ -26,12 +26,7 @@ class SystemName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """How manifests of one system are read and translated.
-
-    Attributes:
-        collections: what is read from a cluster.
-        importer: makes Admitter's manifests of documents that have names.
-    """
+    """How manifests of one system are read from a cluster, and translated; its importer gets named ones."""
 
     collections: Sequence[Collection]
     importer: Callable[[Sequence[Document], Translation], None]
@@ -43,8 +38,10 @@ class System:
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {
     SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
-    SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
-    SystemName.SCHEDULER_PLUGINS: System(scheduler_plugins.COLLECTIONS, scheduler_plugins.translate),
+    SystemName.NOS: System(elastic.NOS_COLLECTIONS, elastic.translate_nos),
+    SystemName.SCHEDULER_PLUGINS: System(
+        elastic.SCHEDULER_PLUGINS_COLLECTIONS, elastic.translate_scheduler_plugins
+    ),
     SystemName.VOLCANO: System(volcano.COLLECTIONS, volcano.translate),
     SystemName.YUNIKORN: System(yunikorn.COLLECTIONS, yunikorn.translate),
 }

@@ -60,8 +60,7 @@ class TranslationFinding:
     Attributes:
         object: kind and name of the object, such as `ClusterQueue team-a`.
         field: its path, such as `spec.resources[0].name`; empty for the object as a whole.
-        outcome: what became of it.
-        words: into what, how it differs, or why not.
+        words: into what it was turned, how it differs, or why not.
     """
 
     object: str
@@ -86,11 +85,7 @@ class Translation:
 
     @property
     def worst(self) -> Fidelity:
-        return max(
-            (f.outcome for f in self.findings),
-            key=lambda o: o.severity,
-            default=Fidelity.TRANSLATED,
-        )
+        return max((f.outcome for f in self.findings), key=lambda o: o.severity, default=Fidelity.TRANSLATED)
 
     def find(self, name: str, path: str, outcome: Fidelity, words: str) -> TranslationFinding:
         finding = TranslationFinding(name, path, outcome, words)
@@ -102,15 +97,7 @@ class Translation:
         self._withdrawn |= {id(finding) for finding in findings}
 
     def add(self, manifest: Json, origin: str) -> bool:
-        """Take in a manifest that is complete; one that Admitter would not take is refused instead.
-
-        Args:
-            manifest: what was made.
-            origin: the title of the object that it was made of.
-
-        Returns:
-            whether it was taken.
-        """
+        """Take in a whole manifest, or refuse the object with the title `origin`; whether it was taken."""
         made = title(manifest, "")
         if words := _problem(manifest):
             self.find(origin, "", Fidelity.REFUSED, f"would become an invalid {made}: {words}")
@@ -162,12 +149,7 @@ class ManifestSource:
     An importer takes each field that it understands by `translated`, `approximated` or `refused`;
     `close` refuses the rest by name, so that nothing is dropped in silence. Paths look like
     `spec.resources[0].name`; a key with a dot in it is written `metadata.labels[example.com/key]`. The
-    empty path is the object as a whole.
-
-    Attributes:
-        raw: the object.
-        title: how the report names it.
-        into: what is being made.
+    empty path is the object as a whole. The report names it by its title.
     """
 
     raw: Json
@@ -244,24 +226,13 @@ class ManifestSource:
         self.find(path, Fidelity.REFUSED, words)
 
     def account(self, outcome: Fidelity, words: Mapping[str, str], at: str = "") -> None:
-        """Account for those of some fields that are there.
-
-        Args:
-            outcome: what becomes of each.
-            words: by path below `at`.
-            at: the path of the map with these fields; empty for the object as a whole.
-        """
+        """Account for those of some fields that are there; `words` are by path below `at`."""
         for part, each in words.items():
             if self.value(path := f"{at}.{part}".lstrip(".")) is not None:
                 self.find(path, outcome, each)
 
     def refuse_unless_empty(self, words: Mapping[str, str], at: str = "") -> None:
-        """Refuse those of some fields that say something: not `false`, 0, or an empty map, list or text.
-
-        Args:
-            words: by path below `at`.
-            at: as for `account`.
-        """
+        """Refuse those of some fields that say something: not `false`, 0, or an empty map, list or text."""
         for part, each in words.items():
             if self.value(path := f"{at}.{part}".lstrip(".")):
                 self.refused(path, each)
@@ -311,12 +282,15 @@ def exact(quantity: object) -> Any:  # noqa: ANN401  # of any type, as it was gi
 
 
 def own(kind: str, metadata: Json, spec: Json) -> Json:
-    """A manifest of one of Admitter's kinds."""
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
+def said(**fields: Any) -> Json:  # noqa: ANN401  # whatever fields have
+    """Those fields that say something: that are not empty."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def below(path: str, key: str) -> str:
-    """The path of a key of the map at a path."""
     if "." in key:
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key

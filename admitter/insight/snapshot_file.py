@@ -14,7 +14,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from admitter.api.base import problems_of
-from admitter.api.fields import checker, fields, needed
+from admitter.api.forms import checker, fields, needed
 from admitter.cache.views import at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.errors import UnreadableError

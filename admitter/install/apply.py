@@ -1,26 +1,37 @@
-"""Server-side apply of the bundle, and its removal."""
+"""The manifests that come with the package: their server-side apply, and their removal."""
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
+from admitter.api.kinds import KINDS
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.transport import Json, Transport
-from admitter.install.bundle import manifests
+from admitter.documents import bundled
 from admitter.names import API_VERSION, GROUP
 
+_RUNNING: Final = {
+    *("ConfigMap", "ResourceQuota", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment")
+}
+"""The kinds of what runs the controller in the cluster."""
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
-_COUNTED: Final = (
-    *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
-    *("placementpolicies", "elasticquotas", "compositeelasticquotas", "workloads"),
-)
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
+
+
+def manifests(*, deployment: bool) -> Iterator[Json]:
+    """Everything to apply, in order; with a deployment the controller is to run in the cluster."""
+    for folder in ("crds", "manifests"):
+        for path in sorted(bundled(folder).glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                if deployment or document["kind"] not in _RUNNING:
+                    yield document
 
 
 class InstallError(ClusterError):
@@ -169,7 +180,7 @@ def _named(manifest: Json) -> str:
 
 async def counted(transport: Transport) -> dict[str, int]:
     counts = {}
-    for plural in _COUNTED:
+    for plural in (kind.plural for kind in KINDS):
         try:
             listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
         except NotFoundError:

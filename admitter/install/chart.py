@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from admitter.install.chart_values import VALUES
+from admitter.made_files import write_or_check
 
 ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy" / "chart"
@@ -115,22 +116,9 @@ def _values_schema() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, or with `--check` say which differ; 1 if one does."""
-    wanted = dict(contents())
-    generated = {path.relative_to(CHART) for name in ("templates", "files") for path in _old(CHART / name)}
-    stale = sorted(generated - set(wanted))
-    found = {path: (CHART / path).read_text() for path in wanted if (CHART / path).is_file()}
-    changed = [path for path, text in wanted.items() if found.get(path) != text]
-    if arguments == ["--check"]:
-        for path in [*changed, *stale]:
-            sys.stdout.write(f"deploy/chart/{path} differs from what it is made of: run make crds\n")
-        return 1 if changed or stale else 0
-    for path in stale:
-        (CHART / path).unlink()
-    for path in changed:
-        (CHART / path).parent.mkdir(parents=True, exist_ok=True)
-        (CHART / path).write_text(wanted[path])
-    return 0
+    """Write the files, or with `--check` show how they differ; 1 if one does."""
+    wanted = {CHART / path: text for path, text in contents()}
+    return write_or_check(arguments, wanted, [*_old(CHART / "templates"), *_old(CHART / "files")])
 
 
 def _old(folder: Path) -> Iterator[Path]:

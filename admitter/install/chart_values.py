@@ -8,6 +8,11 @@ Replacement = tuple[str, str]
 """What stands in a manifest, once, and the template of it."""
 
 
+def _with(text: str, added: str) -> Replacement:
+    """What stands in a manifest stays, and more of the template follows it."""
+    return text, text + added
+
+
 def _placed(account: str, values: str) -> Replacement:
     """Where pods may run: below their account, by the values of that name."""
     line = f"      serviceAccountName: {account}\n"
@@ -23,7 +28,7 @@ def _placed(account: str, values: str) -> Replacement:
             *((key, f"{values}.{key}") for key in ("nodeSelector", "tolerations", "affinity")),
         )
     )
-    return line, line + lists
+    return _with(line, lists)
 
 
 _API_SERVER_PORTS: Final[Replacement] = (
@@ -44,14 +49,12 @@ _API_SERVER_PORTS: Final[Replacement] = (
         {{- end }}
 """,
 )
-_CHECKSUM: Final[Replacement] = (
+_CHECKSUM: Final[Replacement] = _with(
     """\
   template:
     metadata:
 """,
     """\
-  template:
-    metadata:
       {{- with .Values.configuration }}
       annotations: # another configuration, other pods: it is read at the start only
         checksum/configuration: {{ toJson . | sha256sum }}
@@ -78,10 +81,9 @@ def _resources(limit: str, values: str) -> Replacement:
 
 _CONTROLLER: Final[tuple[Replacement, ...]] = (
     ("  # docs/configuration.md. What is changed here stays when Admitter is installed again.\n", ""),
-    (
+    _with(
         "    bind: 0.0.0.0:8080\n",
         """\
-    bind: 0.0.0.0:8080
     {{- with .Values.configuration }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -93,28 +95,24 @@ _CONTROLLER: Final[tuple[Replacement, ...]] = (
     _placed("admitter-controller", ".Values"),
     _IMAGE,
     _resources("1Gi # docs/performance.md: 501 MB with 100,000 Jobs", ".Values"),
-    (
+    _with(
         """\
               mountPath: /etc/admitter
               readOnly: true
 """,
         """\
-              mountPath: /etc/admitter
-              readOnly: true
             {{- with .Values.configuration.journal }}
             - name: journal
               mountPath: {{ .folder | quote }}
             {{- end }}
 """,
     ),
-    (
+    _with(
         """\
           configMap:
             name: admitter-controller
 """,
         """\
-          configMap:
-            name: admitter-controller
         {{- if .Values.configuration.journal }}
         - name: journal
           emptyDir: {}

@@ -5,24 +5,20 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
 from math import inf
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_type_hints
 
 import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from admitter.engine import commands
-from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.quota.back_off import BackOff
-from admitter.engine.quota.ledger import Pod
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Refusal
 from admitter.engine.tree_cycle import Plan
 
 Json = dict[str, Any]
 
-VERSION: Final = 1
-"""Of the format of lines."""
+VERSION: Final = 1  # of the format of lines
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS
 
 
@@ -64,8 +60,7 @@ class AbandonTrees:
     looks: Looks
 
 
-Call = commands.Command | Cycle | Resume | AbandonTrees
-"""What an engine was told, or asked to do."""
+Call = commands.Command | Cycle | Resume | AbandonTrees  # what an engine was told, or asked to do
 
 
 def _paired(written: object) -> object:
@@ -82,39 +77,41 @@ def _paired(written: object) -> object:
 _Queue = Annotated[Queue, BeforeValidator(_paired)]
 _Cohort = Annotated[Cohort, BeforeValidator(_paired)]
 
-_CALLS: Final[Mapping[str, tuple[type[Call], Any]]] = {
-    "set_flavor": (commands.SetFlavor, tuple[Flavor]),
-    "remove_flavor": (commands.RemoveFlavor, tuple[str]),
-    "define": (
-        commands.Define,
-        tuple[tuple[_Queue, ...], tuple[_Cohort, ...], tuple[str, ...], tuple[str, ...]],
-    ),
-    "set_weight": (commands.SetWeight, tuple[str, int]),
-    "submit": (commands.Submit, tuple[Workload]),
-    "withdraw": (commands.Withdraw, tuple[str]),
-    "reserve": (commands.Reserve, tuple[str, Admission, Workload | None, float, str]),
-    "set_pods": (commands.SetPods, tuple[str, tuple[Pod, ...], int]),
-    "release": (commands.Release, tuple[str]),
-    "evict": (commands.Evict, tuple[str, Workload, Admission, bool]),
-    "displaced": (commands.Displace, tuple[str, str]),
-    "goes": (commands.StartEviction, tuple[str]),
-    "spare": (commands.CancelEviction, tuple[str]),
-    "give_back": (commands.ReturnReservation, tuple[str]),
-    "use": (commands.UseReservation, tuple[str]),
-    "gain": (commands.GainReservation, tuple[str]),
-    "back_off": (commands.SetBackOff, tuple[str, str, BackOff]),
-    "cycle": (Cycle, tuple[float, Looks]),
-    "resume": (Resume, tuple[Looks]),
-    "forsake": (AbandonTrees, tuple[Looks]),
+_CALLS: Final[Mapping[str, type[Call]]] = {
+    "set_flavor": commands.SetFlavor,
+    "remove_flavor": commands.RemoveFlavor,
+    "define": commands.Define,
+    "set_weight": commands.SetWeight,
+    "submit": commands.Submit,
+    "withdraw": commands.Withdraw,
+    "reserve": commands.Reserve,
+    "set_pods": commands.SetPods,
+    "release": commands.Release,
+    "evict": commands.Evict,
+    "displaced": commands.Displace,
+    "goes": commands.StartEviction,
+    "spare": commands.CancelEviction,
+    "give_back": commands.ReturnReservation,
+    "use": commands.UseReservation,
+    "gain": commands.GainReservation,
+    "back_off": commands.SetBackOff,
+    "cycle": Cycle,
+    "resume": Resume,
+    "forsake": AbandonTrees,
 }
-"""By its name in files: what a call is now, and its fields. The names are those that journals had first."""
+"""By its name in files: what a call is now. The names are those that journals had first."""
 
-_NAMES: Final = {kind: name for name, (kind, _) in _CALLS.items()}
+_NAMES: Final = {kind: name for name, kind in _CALLS.items()}
 
 
 @cache
 def _adapter(name: str) -> TypeAdapter[tuple[Any, ...]]:
-    return TypeAdapter(_CALLS[name][1])
+    """Reads the fields of a call, in their order."""
+    hints: Mapping[str, Any] = get_type_hints(_CALLS[name])
+    if name == "define":
+        hints = {**hints, "queues": tuple[_Queue, ...], "cohorts": tuple[_Cohort, ...]}
+    kinds: Any = tuple[tuple(hints.values())]  # type: ignore[misc]  # known at run time only
+    return TypeAdapter(kinds)
 
 
 def written(call: Call, plan: Json | None = None) -> bytes:
@@ -135,7 +132,7 @@ def parsed(line: Json) -> Call:
     name = str(line.get("call"))
     if name not in _CALLS:
         raise JournalError(f"tells of {name!r}, which is no call of the engine")
-    kind, _ = _CALLS[name]
+    kind = _CALLS[name]
     try:
         return kind(*_adapter(name).validate_python(line.get("with")))
     except (ValidationError, KeyError, TypeError) as error:

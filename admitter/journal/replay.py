@@ -14,42 +14,29 @@ _SETTLED: Final = frozenset({"refusals"})
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """A cycle that decides something else now.
-
-    Attributes:
-        time: when the cycle was, in seconds since the epoch.
-        then: what it decided, where that differs.
-        now: what it decides.
-    """
+    """A cycle that decides something else now."""
 
     line: int
-    time: float
-    then: Json
-    now: Json
+    time: float  # when the cycle was, in seconds since the epoch
+    then: Json  # what it decided, where that differs
+    now: Json  # what it decides
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of one file.
-
-    Attributes:
-        version: of the program that wrote it.
-        calls: how many calls it has, cycles included.
-        refusals: how often they told one why it waits.
-        difference: the first cycle that decides something else; nothing after it was looked at.
-    """
+    """What came of one file."""
 
     path: Path
-    version: str = ""
-    calls: int = 0
+    version: str = ""  # of the program that wrote it
+    calls: int = 0  # how many calls it has, cycles included
     cycles: int = 0
     admissions: int = 0
     evictions: int = 0
-    refusals: int = 0
+    refusals: int = 0  # how often they told one why it waits
+    # the first cycle that decides something else; nothing after it was looked at
     difference: ReplayDifference | None = None
 
     def count(self, plan: Json) -> None:
-        """Count a cycle and what it decided."""
         self.cycles += 1
         self.admissions += len(plan.get("admissions", ()))
         self.evictions += len(plan.get("evictions", ()))

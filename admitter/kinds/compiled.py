@@ -30,33 +30,22 @@ Embedded = Callable[[Json], "list[FoundPodSet] | None"]
 
 @dataclass(frozen=True, slots=True)
 class FoundPodSet:
-    """Pods of one template.
-
-    Attributes:
-        template: metadata and spec of its pods, as they are made.
-    """
+    """Pods of one template."""
 
     name: str
     count: int
     min_count: int | None
-    template: Json
+    template: Json  # metadata and spec of its pods, as they are made
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an object's status says.
+    """What an object's status says."""
 
-    Attributes:
-        active: whether pods of it may be left.
-        ready: whether all of its pods are ready.
-        finished: `Complete` or `Failed`; None while it is not over.
-        message: what its operator says of its end.
-    """
-
-    active: bool
-    ready: bool
-    finished: str | None
-    message: str
+    active: bool  # pods of it may be left
+    ready: bool  # all of its pods are
+    finished: str | None  # `Complete` or `Failed`
+    message: str  # of its end
 
 
 class CompiledKind:
@@ -185,11 +174,7 @@ class CompiledKind:
 
 
 class InvalidKindError(Exception):
-    """A JobKind that does not work.
-
-    Attributes:
-        problems: each field that is wrong, and why.
-    """
+    """A JobKind that does not work."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))

@@ -54,11 +54,7 @@ class _Token:
 
 
 class Expression:
-    """A compiled expression.
-
-    Attributes:
-        reads: the fields that it reads, each as the variable and the names from there.
-    """
+    """A compiled expression."""
 
     def __init__(self, source: str, variables: Collection[str]) -> None:
         """Compile it.
@@ -73,6 +69,7 @@ class Expression:
         self._terms = sum(each.kind != "sign" for each in tokens)
         self._sums = sum(each.text == "+" for each in tokens)
         self._calls = _called(tokens) & _FUNCTIONS.keys()
+        # the fields that it reads, each as the variable and the names from there
         self.reads = tuple(sorted(set(_reads(tokens, variables, bound))))
         self._trees = _trees(self.reads)
         try:

@@ -20,15 +20,11 @@ class Defect(NamedTuple):
 
 
 class Kinds:
-    """JobKinds that work; each is compiled at its first use.
-
-    Attributes:
-        defects: of the JobKinds that do not work, as far as they were looked at.
-    """
+    """JobKinds that work; each is compiled at its first use."""
 
     def __init__(self, manifests: Iterable[Json], schemas: Schemas) -> None:
         """Take some in; a later one of the same name takes the place of an earlier one."""
-        self.defects: list[Defect] = []
+        self.defects: list[Defect] = []  # of those that do not work, as far as they were looked at
         self._schemas = schemas
         self._declared: dict[tuple[str, str], JobKind] = {}
         self._compiled: dict[tuple[str, str], CompiledKind | None] = {}

@@ -36,21 +36,14 @@ from admitter.quotas.nodes import largest
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """A ClusterQueue as the controllers use it.
+    """A ClusterQueue as the controllers use it."""
 
-    Attributes:
-        problem: why it admits nothing; None if it works.
-        flaw: what is wrong with it though it works.
-        policy: whether it is stopped, and whether what runs must stop too.
-        namespaces: what a namespace's labels must satisfy; None selects none.
-        flavors: the names it uses.
-    """
-
-    problem: Defect | None
-    policy: StopPolicy = StopPolicy.NONE
+    problem: Defect | None  # why it admits nothing; None if it works
+    policy: StopPolicy = StopPolicy.NONE  # whether it is stopped, and whether what runs must stop too
+    # what a namespace's labels must satisfy; None selects none
     namespaces: tuple[Requirement, ...] | None = None
-    flavors: frozenset[str] = frozenset()
-    flaw: Defect | None = None
+    flavors: frozenset[str] = frozenset()  # the names it uses
+    flaw: Defect | None = None  # what is wrong with it though it works
 
     @property
     def stopped(self) -> bool:
@@ -81,16 +74,12 @@ class _ParsedQueue:
 
 @dataclass(frozen=True, slots=True)
 class CatalogNews:
-    """What of changed definitions has come into force.
+    """What of changed definitions has come into force."""
 
-    Attributes:
-        queue: the rules of the ClusterQueue with this name.
-        cohorts: the rules of the Cohorts with these names, their own or of others around them.
-        quotas: elastic quotas: the namespaces, and the quotas (`ElasticQuotas.changed`).
-    """
-
-    queue: Signal[[str]] = field(default_factory=Signal)
+    queue: Signal[[str]] = field(default_factory=Signal)  # the rules of the ClusterQueue with this name
+    # the rules of the Cohorts with these names, their own or of others around them
     cohorts: Signal[[AbstractSet[str]]] = field(default_factory=Signal)
+    # elastic quotas: the namespaces, and the quotas (`ElasticQuotas.changed`)
     quotas: Signal[[set[str], set[QuotaKey]]] = field(default_factory=Signal)
 
 
@@ -100,21 +89,15 @@ class Catalog:
     Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
     step the engine requeues all workloads in their trees. A changed flavor reaches the engine at once; the
     queues that use it follow with `refresh`.
-
-    Attributes:
-        gpus: what counts as a GPU.
-        news: what has come into force.
-        elastic: the elastic quotas.
-        shrinking: Cohorts, as they are declared, that say `onShrink: Evict`.
-        placement: the rules for Jobs that name no queue.
     """
 
     def __init__(self, world: World, engine: Engine, gpus: GpuSettings) -> None:
         """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object."""
-        self.gpus = gpus
-        self.news = CatalogNews()
+        self.gpus = gpus  # what counts as a GPU
+        self.news = CatalogNews()  # what has come into force
+        # the elastic quotas
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self.news.quotas)
-        self.placement = PlacementPolicies(world)
+        self.placement = PlacementPolicies(world)  # the rules for Jobs that name no queue
         self._world = world
         self._engine = engine
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
@@ -122,7 +105,7 @@ class Catalog:
         self._on_demand: set[str] = set()
         self._nodes_due = False
         self._cohort_problems: dict[str, Defect] = {}
-        self.shrinking: dict[str, Branch] = {}
+        self.shrinking: dict[str, Branch] = {}  # Cohorts, as they are declared, that say `onShrink: Evict`
         self._roots = Roots(world, gpus)
         self._branches: dict[str, Branch] = {}
         self._hierarchy = Hierarchy()

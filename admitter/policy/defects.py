@@ -5,8 +5,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.cache.views import ObjectView
 from admitter.client.store import Key, Store
 
-Defect = tuple[ActiveReason, str]
-"""A reason, and a sentence."""
+Defect = tuple[ActiveReason, str]  # a reason, and a sentence
 
 
 def parsed(kind: type[R], view: ObjectView) -> tuple[R | None, Defect | None]:

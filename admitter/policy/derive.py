@@ -14,8 +14,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.injection import original_template
 from admitter.quantities.amounts import InvalidQuantityError
 
-POD_SET: Final = "main"
-"""The name of a Job's only pod set."""
+POD_SET: Final = "main"  # the name of a Job's only pod set
 
 
 def workload_spec(job: JobView, world: World) -> Json:

@@ -28,8 +28,7 @@ from admitter.quotas.elastic import Declared
 
 PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "compositeelasticquotas"}
 
-QuotaKey = tuple[str, Key]
-"""The kind of a quota, and its namespace and name."""
+QuotaKey = tuple[str, Key]  # the kind of a quota, and its namespace and name
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
-SYSTEM_CLASSES: Final = "system-"
-"""How names of PriorityClasses begin that Kubernetes reserves for its own."""
+SYSTEM_CLASSES: Final = "system-"  # how names of PriorityClasses begin that Kubernetes reserves for its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +54,6 @@ class Gate:
         self._world = world
         self._catalog = catalog
         self._requeue_by = requeue_by
-
-    @property
-    def stale(self) -> bool:
-        """Whether definitions have changed that are not in force yet."""
-        return self._catalog.stale
-
-    def refresh(self) -> None:
-        """Put changed definitions in force."""
-        self._catalog.refresh()
 
     def competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload:
         """A Workload as the engine sees it; its Job's age counts, since it may have been made much later.

@@ -16,11 +16,9 @@ from admitter.client.source import Json
 from admitter.client.store import Key, Store
 from admitter.names import API_VERSION, GENERATED_BY_LABEL, GENERATED_LABEL
 
-KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}
-"""Plural to kind."""
+KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}  # plural to kind
 
-ANY_NAMESPACE: Final = ""
-"""For which an object is that is no namespace's own."""
+ANY_NAMESPACE: Final = ""  # for which an object is that is no namespace's own
 
 
 class Origin(StrEnum):
@@ -28,8 +26,7 @@ class Origin(StrEnum):
 
     ANNOTATIONS = "annotations"
     PLACEMENT = "placement"
-    PERSON = "person"
-    """A Job too, but by the name of a user or group."""
+    PERSON = "person"  # a Job too, but by the name of a user or group
 
 
 def owner(kind: str, name: str, uid: str, api_version: str = "v1") -> Json:
@@ -39,18 +36,12 @@ def owner(kind: str, name: str, uid: str, api_version: str = "v1") -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """An object as it is to be.
+    """An object as it is to be."""
 
-    Attributes:
-        plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
-        spec: all of it, with the defaults that the API server would fill in.
-        namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
-    """
-
-    plural: str
+    plural: str  # of its kind: `clusterqueues`, `localqueues` or `cohorts`
     key: Key
-    spec: Json
-    namespace: str
+    spec: Json  # all of it, with the defaults that the API server would fill in
+    namespace: str  # the one that it is for; `ANY_NAMESPACE` if it is no namespace's own
     origin: Origin
     owner: Json
 

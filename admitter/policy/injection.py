@@ -9,20 +9,9 @@ from typing import Any
 
 import orjson
 
+from admitter import names
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Flavor, Toleration
-from admitter.names import (
-    CAPACITY_ALIAS_LABEL,
-    CAPACITY_LABEL,
-    CLUSTER_QUEUE_LABEL,
-    COUNTED_ANNOTATION,
-    EVICTION_TIME_ANNOTATION,
-    FLAVORS_ANNOTATION,
-    GPU_MEMORY,
-    INJECTED_ANNOTATION,
-    WORKLOAD_LABEL,
-    WORKLOAD_UID_ANNOTATION,
-)
 
 
 def original_template(job: JobView) -> Json:
@@ -70,20 +59,23 @@ def start_patch(
     tolerations = [*own_tolerations, *added_tolerations]
     if tolerations != (job.template.get("tolerations") or []):
         spec["tolerations"] = tolerations
+    capacities = dict.fromkeys((names.CAPACITY_LABEL, names.CAPACITY_ALIAS_LABEL), capacity)
     metadata = {
-        "labels": {WORKLOAD_LABEL: workload.name, CLUSTER_QUEUE_LABEL: admission.queue}
-        | _where_differing(job, "labels", dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), capacity)),
+        "labels": {names.WORKLOAD_LABEL: workload.name, names.CLUSTER_QUEUE_LABEL: admission.queue}
+        | _where_differing(job, "labels", capacities),
         "annotations": {
-            WORKLOAD_UID_ANNOTATION: workload.uid,
-            FLAVORS_ANNOTATION: _json(dict(assignment.flavors)),
+            names.WORKLOAD_UID_ANNOTATION: workload.uid,
+            names.FLAVORS_ANNOTATION: _json(dict(assignment.flavors)),
         }
-        | _where_differing(job, "annotations", {COUNTED_ANNOTATION: _counted(admission)}),
+        | _where_differing(job, "annotations", {names.COUNTED_ANNOTATION: _counted(admission)}),
     }
-    annotations = {INJECTED_ANNOTATION: _json(injected)}
+    annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(injected)}
+    if job.eviction_time:
+        annotations[names.EVICTION_TIME_ANNOTATION] = None
     return {
         "metadata": {
             "resourceVersion": str(job.version),
-            "annotations": annotations | ({EVICTION_TIME_ANNOTATION: None} if job.eviction_time else {}),
+            "annotations": annotations,
         },
         "spec": {
             "suspend": False,
@@ -102,10 +94,10 @@ def _where_differing(job: JobView, part: str, wanted: Mapping[str, str | None]) 
 def _counted(admission: Admission) -> str | None:
     """What a pod's own requests do not tell of its use; None if they tell all."""
     assignment = admission.pod_sets[0]
-    memory = dict(assignment.usage).get(GPU_MEMORY)
+    memory = dict(assignment.usage).get(names.GPU_MEMORY)
     fields = {"pool": admission.pool} if admission.pool else {}
     if memory is not None:
-        fields[GPU_MEMORY] = str(memory // assignment.count)
+        fields[names.GPU_MEMORY] = str(memory // assignment.count)
     return _json(fields) if fields else None
 
 

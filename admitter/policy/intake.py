@@ -15,23 +15,13 @@ from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.store import Key
 from admitter.convert.pod_sets import job_count
-from admitter.engine.commands import (
-    Evict,
-    Release,
-    Reserve,
-    ReturnReservation,
-    SetPods,
-    StartEviction,
-    Submit,
-    Withdraw,
-)
+from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.policy.gate import Gate, Waiting
 from admitter.quantities.amounts import InvalidQuantityError
 
-NO_WORKLOAD: Final = ""
-"""A UID that no Workload has."""
+NO_WORKLOAD: Final = ""  # a UID that no Workload has
 
 _BY_OTHERS: Final = frozenset(
     {
@@ -71,31 +61,30 @@ class Intake:
     def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
         """Take a Workload in as it is now; one that pauses does not compete for a while.
 
-        Returns:
-            The queue in which it competes, or would but for its pause; why it may not; None if it holds
-            quota or has finished.
+        Returns the queue in which it competes, or would but for its pause; why it may not; None if it holds
+        quota or has finished.
         """
         uid, job = workload.uid, self._world.job_of(workload.key)
         if workload.admission is None and workload.key in self._world.workloads.unreadable:
             if self._engine.ledger.held(uid) is None:
                 # It may be something else by now; what is reserved may be written.
-                self._engine.apply(Withdraw(uid))
+                self._engine.apply(commands.Withdraw(uid))
             return None
         if workload.admission is not None:
-            self._engine.apply(Withdraw(uid))
+            self._engine.apply(commands.Withdraw(uid))
             if is_given_back(workload):
-                self._engine.apply(ReturnReservation(uid))
+                self._engine.apply(commands.ReturnReservation(uid))
             self._reserve(workload, job, workload.admission)
             return None
-        self._engine.apply(Release(uid))
+        self._engine.apply(commands.Release(uid))
         if workload.finished:
-            self._engine.apply(Withdraw(uid))
+            self._engine.apply(commands.Withdraw(uid))
             return None
         outcome = self._gate.check(workload, job)
         if isinstance(outcome, Waiting):
             if gives_back(outcome):
-                self._engine.apply(ReturnReservation(uid))
-            self._engine.apply(Withdraw(uid))
+                self._engine.apply(commands.ReturnReservation(uid))
+            self._engine.apply(commands.Withdraw(uid))
         elif not pauses:
             return self._compete(workload, job, outcome)
         return outcome
@@ -106,16 +95,16 @@ class Intake:
         A Workload that is being evicted gives no place back: it has lost it before.
         """
         if not workload.evicting:
-            self._engine.apply(ReturnReservation(workload.uid))
-        self._engine.apply(Withdraw(workload.uid))
-        self._engine.apply(SetPods(workload.uid, ()))
+            self._engine.apply(commands.ReturnReservation(workload.uid))
+        self._engine.apply(commands.Withdraw(workload.uid))
+        self._engine.apply(commands.SetPods(workload.uid, ()))
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
         try:
-            self._engine.apply(Submit(self._gate.competitor(workload, job, queue)))
+            self._engine.apply(commands.Submit(self._gate.competitor(workload, job, queue)))
         except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
-            self._engine.apply(ReturnReservation(workload.uid))
-            self._engine.apply(Withdraw(workload.uid))
+            self._engine.apply(commands.ReturnReservation(workload.uid))
+            self._engine.apply(commands.Withdraw(workload.uid))
             words = f"its requests can't be counted: {error}"
             return Waiting(WaitingReason.INVALID_REQUESTS, words)
         return queue
@@ -123,7 +112,9 @@ class Intake:
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
         # A Workload with a spec that can't be counted, since it was changed by hand, is no candidate.
         known = self._gate.countable(workload, job, admission.queue)
-        self._engine.apply(Reserve(workload.uid, admission, known, workload.since, workload.namespace))
+        self._engine.apply(
+            commands.Reserve(workload.uid, admission, known, workload.since, workload.namespace)
+        )
         if workload.evicting:
             self._go(workload, admission)
         self._set_pods(workload)
@@ -133,9 +124,9 @@ class Intake:
         uid, queue = workload.uid, admission.queue
         if workload.preemption is not None and not self._engine.ledger.evicting(uid):
             passing = Workload(NO_WORKLOAD, queue, 0, 0.0, (), workload.namespace)
-            self._engine.apply(Evict(uid, passing, admission))
-            self._engine.apply(Withdraw(NO_WORKLOAD))  # so planned use has the victim's quota free
-        self._engine.apply(StartEviction(uid))
+            self._engine.apply(commands.Evict(uid, passing, admission))
+            self._engine.apply(commands.Withdraw(NO_WORKLOAD))  # so planned use has the victim's quota free
+        self._engine.apply(commands.StartEviction(uid))
 
     def take_pods(self, key: Key) -> None:
         """Take in which pods of a Workload there are now."""
@@ -151,7 +142,7 @@ class Intake:
             places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
             wanted = job_count(job.spec, self._counted(workload, job)) if job is not None else places
             left_over = max(0, places - max(wanted, len(pods)))
-            self._engine.apply(SetPods(workload.uid, tuple(pods), left_over))
+            self._engine.apply(commands.SetPods(workload.uid, tuple(pods), left_over))
 
     def _counted(self, workload: WorkloadView, job: JobView) -> Json:
         """The status of a Workload's Job, with the pods that have succeeded since it was written."""

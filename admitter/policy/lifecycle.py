@@ -15,16 +15,12 @@ from admitter.cache.views import WorkloadView
 class Phase(StrEnum):
     """Where a workload is in its life."""
 
-    PENDING = WorkloadState.PENDING
-    """It waits for quota."""
-    ADMITTED = WorkloadState.ADMITTED
-    """It holds its quota, and may run."""
+    PENDING = WorkloadState.PENDING  # it waits for quota
+    ADMITTED = WorkloadState.ADMITTED  # it holds its quota, and may run
+    # as admitted, but only until a known time: a preemptor needs its quota then
     EVICTION_PENDING = ConditionType.EVICTION_PENDING
-    """As admitted, but only until a known time: a preemptor needs its quota then."""
-    EVICTED = WorkloadState.EVICTED
-    """It must stop, and holds its quota until its pods are gone."""
-    FINISHED = WorkloadState.FINISHED
-    """Its work is over."""
+    EVICTED = WorkloadState.EVICTED  # it must stop, and holds its quota until its pods are gone
+    FINISHED = WorkloadState.FINISHED  # its work is over
 
     @property
     def state(self) -> WorkloadState:
@@ -33,27 +29,20 @@ class Phase(StrEnum):
 
     @property
     def runs(self) -> bool:
-        """Whether the workload may run."""
         return self is Phase.ADMITTED or self is Phase.EVICTION_PENDING
 
 
 class Step(Enum):
     """What happens to a workload in its life."""
 
-    ADMIT = auto()
-    """Quota is reserved for it."""
-    ANNOUNCE = auto()
-    """A preemptor needs its quota once its `gracePeriod` is over."""
+    ADMIT = auto()  # quota is reserved for it
+    ANNOUNCE = auto()  # a preemptor needs its quota once its `gracePeriod` is over
+    # its eviction, even one that is over, is for another preemptor; the time of a pending one stays
     REASSIGN = auto()
-    """Its eviction, even one that is over, is for another preemptor; the time of a pending one stays."""
-    CANCEL = auto()
-    """No preemptor needs its quota any more before its eviction has started."""
-    EVICT = auto()
-    """It must stop: its time is up, or it had none."""
-    RELEASE = auto()
-    """Its pods are gone, its quota is free, and it waits again."""
-    FINISH = auto()
-    """Its work is over."""
+    CANCEL = auto()  # no preemptor needs its quota any more before its eviction has started
+    EVICT = auto()  # it must stop: its time is up, or it had none
+    RELEASE = auto()  # its pods are gone, its quota is free, and it waits again
+    FINISH = auto()  # its work is over
 
 
 TRANSITIONS: Final[Mapping[Step, Mapping[Phase, Phase]]] = {
@@ -78,7 +67,6 @@ def after(phase: Phase, step: Step) -> Phase:
 
 
 def phase_of(workload: WorkloadView) -> Phase:
-    """The phase of a Workload, by its status."""
     if workload.finished:
         return Phase.FINISHED
     if workload.admission is None:
@@ -89,12 +77,10 @@ def phase_of(workload: WorkloadView) -> Phase:
 
 
 def planned_eviction(phase: Phase, grace: float) -> Step | None:
-    """The step of a victim that a plan evicts; None if it holds nothing any more.
+    """The step of a victim that a plan evicts with so much `gracePeriod`, in seconds.
 
-    Args:
-        phase: of the victim. If its eviction is pending already, for a preemptor that is gone, the new one
-            grants no more time, but may grant none.
-        grace: the `gracePeriod` that is granted, in seconds.
+    None if it holds nothing any more. If its eviction is pending already, for a preemptor that is gone, the
+    new one grants no more time, but may grant none.
     """
     match phase:
         case Phase.ADMITTED:

@@ -32,10 +32,9 @@ class NamespaceWeights:
 
 
 def weight(entries: Iterable[str]) -> int:
-    """The highest of some weights; what is no positive whole number counts as 1, and so does their absence.
+    """The highest of the weights in a namespace's ResourceQuotas, as quantities: 2000m is 2.
 
-    Args:
-        entries: the weights in all ResourceQuotas of a namespace, as quantities: 2000m is 2.
+    What is no positive whole number counts as 1, and so does their absence.
     """
     return max(map(_weight, entries), default=DEFAULT_WEIGHT)
 

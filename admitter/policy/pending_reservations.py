@@ -45,10 +45,8 @@ def keep_reservations(
 
     The next cycle gives up reservations for which there is no room, as always.
 
-    Of Workloads with a known UID this process knows newer reservations than their statuses have.
-
-    Returns:
-        All that statuses report in these trees, those included that are not kept.
+    Of Workloads with a known UID this process knows newer reservations than their statuses have. Returns all
+    that statuses report in these trees, those included that are not kept.
     """
     found = [
         each

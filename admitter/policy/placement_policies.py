@@ -19,8 +19,7 @@ from admitter.engine.model import Requirement
 from admitter.names import QUEUE_ALIAS_LABEL
 from admitter.policy.defects import Defect, parsed
 
-NOTICE_SECONDS: Final = 60.0
-"""By then after a change of a policy the API server acts on it."""
+NOTICE_SECONDS: Final = 60.0  # by then after a change of a policy the API server acts on it
 
 
 class PlacementClaim(Enum):
@@ -28,10 +27,9 @@ class PlacementClaim(Enum):
 
     YES = auto()
     NO = auto()
+    # the API server let it pass without a mark, if it had the policy for that when the Job was made
     UNLESS_PASSED = auto()
-    """The API server let it pass without a mark, if it had the policy for that when the Job was made."""
-    UNLESS_KUEUES = auto()
-    """The Job names a queue of Kueue."""
+    UNLESS_KUEUES = auto()  # the Job names a queue of Kueue
 
 
 @dataclass(frozen=True, slots=True)

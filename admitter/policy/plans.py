@@ -24,17 +24,11 @@ from admitter.quotas.placement import Placed, Surroundings
 
 @dataclass(frozen=True, slots=True)
 class NamespacePlan:
-    """What has to be done.
+    """What has to be done."""
 
-    Attributes:
-        put: objects to make or set right, in this order.
-        delete: objects to delete, by the plural of their kind.
-        defect: why the annotations are not followed.
-    """
-
-    put: tuple[Generated, ...] = ()
-    delete: tuple[tuple[str, ObjectView], ...] = ()
-    defect: Defect | None = None
+    put: tuple[Generated, ...] = ()  # objects to make or set right, in this order
+    delete: tuple[tuple[str, ObjectView], ...] = ()  # objects to delete, by the plural of their kind
+    defect: Defect | None = None  # why the annotations are not followed
 
 
 def plan(world: World, namespace: str) -> NamespacePlan:

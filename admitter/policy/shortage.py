@@ -33,15 +33,12 @@ class Shortages:
         return f"Cohort {root} has less than is in use below it" if root is not None else None
 
     def look(self, now: float, leaving: Callable[[], AbstractSet[str]]) -> list[str]:
-        """See what is short; to be called after every decision, and when it is due.
+        """See what is short, after every decision, and when it is due; returns the victims' UIDs, in order.
 
         A delay begins when there is too little, and anew when the Cohort is edited or there was enough.
 
         The time is in seconds since the epoch; `leaving` gives the UIDs of the workloads that are evicted
         already.
-
-        Returns:
-            The UIDs of the victims, in order.
         """
         before, self._since = self._since, {}
         self._victims.clear()

@@ -43,25 +43,17 @@ def plural_of(path: str) -> str:
 
 
 class Snapshot:
-    """World and engine at one moment.
-
-    Attributes:
-        now: that moment, in seconds since the epoch.
-        world: all objects.
-        catalog: what queues and flavors say, checked.
-        gate: which Workloads may compete.
-        engine: the reservations and the pending workloads; nothing has been decided in it.
-        waiting: why some Workloads may not compete, by UID.
-    """
+    """World and engine at one moment."""
 
     def __init__(self, known: Facts) -> None:
-        self.now = known.taken
+        self.now = known.taken  # that moment, in seconds since the epoch
         self.settings = known.settings
-        self.world = World()
-        self.engine = Engine()
+        self.world = World()  # all objects
+        self.engine = Engine()  # the reservations and the pending workloads; nothing has been decided in it
+        # what queues and flavors say, checked
         self.catalog = Catalog(self.world, self.engine, known.settings.gpus)
-        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by)
-        self.waiting: dict[str, Waiting] = {}
+        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by)  # which Workloads may compete
+        self.waiting: dict[str, Waiting] = {}  # why some Workloads may not compete, by UID
         self._intake = Intake(self.world, self.engine, self.gate)
         self.world.shards.epochs[0] = 0
         self._fill(known.views)

@@ -24,8 +24,7 @@ from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import to_quantity
 
-Clock = Callable[[], datetime]
-"""The current time, in UTC."""
+Clock = Callable[[], datetime]  # the current time, in UTC
 
 
 def merged(conditions: list[Json], *changes: Json) -> list[Json]:
@@ -59,13 +58,9 @@ def admitted(
 ) -> Json:
     """The Workload may start: it holds its quota from here on.
 
-    Args:
-        workload: which one.
-        admission: what it holds.
-        term: a shard and an epoch of it; the API server refuses any but that of the process that leads.
-        now: when it is.
-        passing: the Workload that it passes, if it is admitted out of order, and the rule that allows it.
-        generation: of its last pending reservation, which this admission uses; 0: it never had one.
+    `term` is a shard and an epoch of it; the API server refuses any but that of the process that leads.
+    `passing` is the Workload that it passes, if it is admitted out of order, and the rule that allows it. The
+    generation is that of its last pending reservation, which this admission uses; 0: it never had one.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""

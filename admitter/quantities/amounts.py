@@ -9,13 +9,11 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-Amounts = dict[str, int]
-"""Resource name to amount, in the resource's unit."""
+Amounts = dict[str, int]  # resource name to amount, in the resource's unit
 
 CPU = "cpu"
 
-MAX_VALUE = 2**63 - 1
-"""The largest value of a quantity that Kubernetes can represent."""
+MAX_VALUE = 2**63 - 1  # the largest value of a quantity that Kubernetes can represent
 
 _GRAMMAR = re.compile(
     r"[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?"

@@ -10,8 +10,7 @@ _UNITS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
-LONGEST_TEXT = 64
-"""Characters: without a bound a duration could have a megabyte of digits."""
+LONGEST_TEXT = 64  # characters: without a bound a duration could have a megabyte of digits
 LONGEST_SECONDS = 1000 * 365 * 86400
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")

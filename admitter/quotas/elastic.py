@@ -25,8 +25,7 @@ from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.quantities.amounts import to_amount
 
 COHORT: Final = ELASTIC_QUOTA_QUEUE
-POOL: Final = "elastic_quota"
-"""The name under which they count what they use; no flavor's."""
+POOL: Final = "elastic_quota"  # the name under which they count what they use; no flavor's
 
 RULES: Final = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
 
@@ -35,21 +34,14 @@ _SHORT: Final = {"ElasticQuota": "eq", "CompositeElasticQuota": "ceq"}
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An elastic quota as an administrator has declared it.
+    """An elastic quota as an administrator has declared it."""
 
-    Attributes:
-        kind: `ElasticQuota` or `CompositeElasticQuota`.
-        created: when it was made, in seconds since the epoch.
-        namespaces: those that it is for.
-        manages_all: whether it is for all of their Jobs, and not only for those that ask for it.
-    """
-
-    kind: str
+    kind: str  # `ElasticQuota` or `CompositeElasticQuota`
     namespace: str
     name: str
-    created: float
-    namespaces: tuple[str, ...]
-    manages_all: bool = False
+    created: float  # when it was made, in seconds since the epoch
+    namespaces: tuple[str, ...]  # those that it is for
+    manages_all: bool = False  # whether it is for all of their Jobs, and not only for those that ask for it
 
     @property
     def age(self) -> tuple[float, str, str, str]:
@@ -72,8 +64,7 @@ class Declared:
 def governing(declared: Iterable[Declared]) -> tuple[dict[str, Declared], dict[Declared, str]]:
     """The quotas in force: of those that want one namespace the oldest, for all of its namespaces or none.
 
-    Returns:
-        The quota that governs each namespace, and for those that govern none the reason.
+    Returns the quota that governs each namespace, and for those that govern none the reason.
     """
     by_namespace: dict[str, Declared] = {}
     conflicts: dict[Declared, str] = {}

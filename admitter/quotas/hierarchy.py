@@ -19,28 +19,20 @@ from admitter.names import ANY_NODE, PODS
 from admitter.quantities.amounts import to_quantity
 from admitter.quantities.durations import parse_duration
 
-Named = tuple[tuple[str, str], ...]
-"""Where flavors are named: a field, and the flavor that it names."""
+Named = tuple[tuple[str, str], ...]  # where flavors are named: a field, and the flavor that it names
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A Cohort as it is declared.
+    """A Cohort as it is declared."""
 
-    Attributes:
-        rules: what the engine gets of it.
-        groups: what queues below it have that list no resources; empty: it lists none itself.
-        named: the flavors in them.
-        overlap: why these resources can't be had by a queue; empty if they can.
-        from_nodes: whether nodes say how much there is in its tree.
-        evict_after: for how many seconds more may be in use in it than there is; None: for ever.
-    """
-
-    rules: Cohort
+    rules: Cohort  # what the engine gets of it
+    # what queues below it have that list no resources; empty: it lists none itself
     groups: tuple[Group, ...] = ()
-    named: Named = ()
-    overlap: str = ""
-    from_nodes: bool = False
+    named: Named = ()  # the flavors in them
+    overlap: str = ""  # why these resources can't be had by a queue; empty if they can
+    from_nodes: bool = False  # whether nodes say how much there is in its tree
+    # for how many seconds more may be in use in it than there is; None: for ever
     evict_after: float | None = None
 
 
@@ -179,17 +171,11 @@ def _more(what: str, resource: str, amount: int, most: int, cohort: str) -> str:
 
 
 class QuotaUse(NamedTuple):
-    """One resource of one flavor in a whole subtree; amounts in the resource's unit.
+    """One resource of one flavor in a whole subtree; amounts in the resource's unit."""
 
-    Attributes:
-        total: what all `min` in it come to, at most its `max`.
-        used: what is in use in it.
-        borrowed: how much of that comes from above.
-    """
-
-    total: int
-    used: int
-    borrowed: int
+    total: int  # what all `min` in it come to, at most its `max`
+    used: int  # what is in use in it
+    borrowed: int  # how much of that comes from above
 
 
 def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, QuotaUse]:

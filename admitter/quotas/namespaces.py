@@ -24,14 +24,12 @@ from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
 
 Json = dict[str, Any]
 
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""Every namespace has its name as a label."""
+NAME_LABEL: Final = "kubernetes.io/metadata.name"  # every namespace has its name as a label
 
 NO_QUEUE: Final = f"namespace {ELASTIC_QUOTA_QUEUE} can have no queue of its name: it means elastic quotas"
 """Why one namespace has no queue: Jobs that name it would be those of an elastic quota."""
 
-MOST_RESOURCES: Final = 64
-"""So many limits a ClusterQueue can have."""
+MOST_RESOURCES: Final = 64  # so many limits a ClusterQueue can have
 
 _LONGEST_RESOURCE: Final = 253
 _OF_PODS: Final = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+|pods")

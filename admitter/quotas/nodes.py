@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -13,8 +14,7 @@ from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quantities.amounts import CPU, Amounts, InvalidQuantityError, to_amount
 from admitter.quotas.hierarchy import Branch
 
-EVERYWHERE: Final = (CPU, "memory")
-"""What every node has: queues count it even while there is no node."""
+EVERYWHERE: Final = (CPU, "memory")  # what every node has: queues count it even while there is no node
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,8 @@ def amounts(allocatable: Mapping[str, str | int]) -> Amounts:
     """What a node can allocate; what is no quantity is left out."""
     found = {}
     for name, quantity in allocatable.items():
-        try:
+        with suppress(InvalidQuantityError):
             found[own_name(name)] = to_amount(name, quantity)
-        except InvalidQuantityError:
-            continue
     return found
 
 
@@ -94,7 +92,6 @@ def _exceeds(shape: NodeShape, other: NodeShape) -> bool:
 
 
 def has_labels(node: NodeCapacity, flavor: Flavor) -> bool:
-    """Whether a node has the labels of a flavor."""
     return all(node.labels.get(key) == value for key, value in flavor.labels)
 
 
@@ -129,17 +126,14 @@ def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorRes
     return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
 
 
+@dataclass(slots=True)
 class Demand:
-    """What queues and Cohorts name, and what they are given, added up.
+    """What queues and Cohorts name, and what they are given, added up."""
 
-    Attributes:
-        named: how many of them name a resource in a flavor.
-        minimums: their `min` of it together, in the resource's unit.
-    """
-
-    def __init__(self) -> None:
-        self.named: Counter[FlavorResource] = Counter()
-        self.minimums: Counter[FlavorResource] = Counter()
+    # how many of them name a resource in a flavor
+    named: Counter[FlavorResource] = field(default_factory=Counter)
+    # their `min` of it together, in the resource's unit
+    minimums: Counter[FlavorResource] = field(default_factory=Counter)
 
     def add(
         self, quotas: Mapping[FlavorResource, Quota], groups: Iterable[Group] = (), sign: int = 1
@@ -153,7 +147,6 @@ class Demand:
             self.minimums[key] += sign * quota.minimum
 
     def include(self, other: "Demand") -> None:
-        """Count in all that is counted there."""
         self.named.update(other.named)
         self.minimums.update(other.minimums)
 

@@ -56,65 +56,45 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a Job says of itself that names no queue, or one that a rule has found.
-
-    Attributes:
-        maker: its maker; None if nothing says so.
-        complaint: why what it says of its maker can't be read; empty if it can.
-        policy: the PlacementPolicy for which it was suspended when it was made; empty if for none.
-        placed: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended;
-            None if no policy has had it.
-    """
+    """What a Job says of itself that names no queue, or one that a rule has found."""
 
     labels: Texts = field(default_factory=dict)
     template_labels: Texts = field(default_factory=dict)
-    maker: Maker | None = None
-    complaint: str = ""
-    policy: str = ""
+    maker: Maker | None = None  # its maker; None if nothing says so
+    complaint: str = ""  # why what it says of its maker can't be read; empty if it can
+    policy: str = ""  # the PlacementPolicy for which it was suspended when it was made; empty if for none
+    # the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended; None if
+    # no policy has had it
     placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What there is for the Jobs of a namespace.
-
-    Attributes:
-        selected_by: whether a ClusterQueue selects it; None: there is no such ClusterQueue.
-        local_queues: its LocalQueues by name, and where they lead.
-        has_cohort: whether there is a Cohort of a name.
-        is_kept: whether a name is kept for the queue of a namespace: there is a namespace of that name, and
-            there is no ClusterQueue of it that the controller did not make.
-        is_personal: whether a ClusterQueue was made for a user or a group.
-    """
+    """What there is for the Jobs of a namespace."""
 
     namespace: str
     annotations: Texts
+    # whether a ClusterQueue selects it; None: there is no such ClusterQueue
     selected_by: Callable[[str], bool | None]
-    local_queues: Texts
-    has_cohort: Callable[[str], bool]
+    local_queues: Texts  # its LocalQueues by name, and where they lead
+    has_cohort: Callable[[str], bool]  # whether there is a Cohort of a name
+    # whether a name is kept for the queue of a namespace: there is a namespace of that name, and there is no
+    # ClusterQueue of it that the controller did not make
     is_kept: Callable[[str], bool]
-    is_personal: Callable[[str], bool]
+    is_personal: Callable[[str], bool]  # whether a ClusterQueue was made for a user or a group
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The LocalQueue of a Job, the ClusterQueue where that leads, and what has to be made for that.
-
-    Attributes:
-        cohorts: Cohorts to be made, name and parent, from above to below.
-        spec: of the ClusterQueue to be made; None if it is there.
-        of_namespace: whether the ClusterQueue is the namespace's own.
-        personal: whether it is to be made for a user or a group.
-        leads: whether the LocalQueue is there.
-    """
+    """The LocalQueue of a Job, the ClusterQueue where that leads, and what has to be made for that."""
 
     queue: str
     cluster_queue: str
-    cohorts: tuple[tuple[str, str], ...] = ()
-    spec: Json | None = None
-    of_namespace: bool = False
-    personal: bool = False
-    leads: bool = True
+    cohorts: tuple[tuple[str, str], ...] = ()  # Cohorts to be made, name and parent, from above to below
+    spec: Json | None = None  # of the ClusterQueue to be made; None if it is there
+    of_namespace: bool = False  # whether the ClusterQueue is the namespace's own
+    personal: bool = False  # whether it is to be made for a user or a group
+    leads: bool = True  # whether the LocalQueue is there
 
 
 @dataclass(frozen=True, slots=True)

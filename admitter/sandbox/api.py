@@ -31,11 +31,7 @@ class Api:
         return self._request("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
 
     def create_node(self, manifest: Manifest) -> None:
-        """Register a node.
-
-        Raises:
-            StartError: with the server's reason to refuse it.
-        """
+        """Register a node; StartError with the server's reason if it refuses."""
         status, body = self._request("POST", "/api/v1/nodes", manifest)
         if status != 201:
             reason = json.loads(body).get("message", f"the API server answered {status}")

@@ -17,8 +17,7 @@ from rich.console import Console
 
 from admitter.sandbox import processes
 from admitter.sandbox.errors import BuildError
-from admitter.sandbox.folders import cache_folder
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import cache_folder, exclusive
 from admitter.sandbox.toolchain import MODULE, PACKAGES, build_flags, cache_key, find_go
 
 _ASSETS = "KUBEBUILDER_ASSETS"
@@ -68,11 +67,7 @@ class Builder:
     packages: Mapping[str, str] = field(default_factory=lambda: PACKAGES)
 
     def build(self, names: Sequence[str]) -> None:
-        """Build those of the programs that are missing, one after the other.
-
-        Raises:
-            BuildError: with the compiler's own words.
-        """
+        """Build the programs that are missing, one by one; BuildError with the compiler's own words."""
         with exclusive(self.folder / ".lock", f"is building {', '.join(names)}", self.console):
             for partial in self.folder.glob(f".*{_PARTIAL}"):
                 partial.unlink()  # of a build that was killed; no other builds now

@@ -18,9 +18,8 @@ _CLOCK_SKEW = dt.timedelta(hours=1)
 class Authority:
     """Signs the certificates of one control plane.
 
-    Args:
-        folder: receives `ca.crt`, and `<name>.crt` and `<name>.key` of each certificate; readable by the
-            user alone. The authority's own key is never written.
+    The folder receives `ca.crt`, and `<name>.crt` and `<name>.key` of each certificate; readable by the user
+    alone. The authority's own key is never written.
     """
 
     def __init__(self, folder: Path) -> None:

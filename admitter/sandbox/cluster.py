@@ -27,11 +27,9 @@ class KubectlError(SandboxError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Access to a cluster as its administrator.
+    """Access to a cluster as its administrator, by default that of the kubeconfig that kubectl finds.
 
-    Attributes:
-        kubeconfig: the file that says where the cluster is and as which user; None for the one kubectl finds.
-        context: one of the file's contexts; None for its current one.
+    What `kubectl` refuses is a KubectlError, such as that an object named is not there.
     """
 
     kubectl: Path
@@ -39,11 +37,7 @@ class Cluster:
     context: str | None = None
 
     def run_kubectl(self, *arguments: str, content: str | None = None) -> str:
-        """What `kubectl` with these arguments prints, given `content` on its standard input.
-
-        Raises:
-            KubectlError: it fails.
-        """
+        """What `kubectl` with these arguments prints, given `content` on its standard input."""
         command = [str(self.kubectl)]
         if self.kubeconfig:
             command.append(f"--kubeconfig={self.kubeconfig}")
@@ -57,11 +51,7 @@ class Cluster:
         return answer.stdout
 
     def read(self, *arguments: str) -> dict[str, Any]:
-        """The object, or the list of them, that `kubectl get` with these arguments finds.
-
-        Raises:
-            KubectlError: it fails, as when an object named is not there.
-        """
+        """The object, or the list of them, that `kubectl get` with these arguments finds."""
         found: dict[str, Any] = json.loads(self.run_kubectl("get", *arguments, "--output=json"))
         return found
 
@@ -72,11 +62,7 @@ class Cluster:
         return any(SIMULATED_ANNOTATION in node["metadata"].get("annotations", {}) for node in nodes)
 
     def service_account_kubeconfig(self, namespace: str, name: str, path: Path) -> Path:
-        """Write a kubeconfig with which its reader acts as a service account, for a day; returns its path.
-
-        Raises:
-            KubectlError: there is no such service account.
-        """
+        """Write a kubeconfig with which its reader acts as a service account, for a day; returns its path."""
         token = self.run_kubectl(
             "create", "token", name, f"--namespace={namespace}", f"--duration={_TOKEN_LIFETIME}"
         )

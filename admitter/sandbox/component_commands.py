@@ -18,7 +18,6 @@ _SERVICE_RANGE = "10.96.0.0/16"
 _POD_RANGE = "10.244.0.0/16"
 _API_SERVER_SERVICE = "10.96.0.1"
 
-AUDIT_LOG = "audit.log"
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -53,13 +52,13 @@ class Layout:
         return self.folder / "pki"
 
     @property
-    def audit_log(self) -> Path:
-        """The API server's audit log, one JSON object a line, if it is to write one."""
-        return self.folder / "logs" / AUDIT_LOG
-
-    @property
     def server(self) -> str:
         return f"https://{LOCALHOST}:{self.api_port}"
+
+
+def audit_log(folder: Path) -> Path:
+    """The audit log of the API server of a control plane, one JSON object a line, if it is to write one."""
+    return folder / "logs" / "audit.log"
 
 
 def prepare(folder: Path) -> Layout:
@@ -156,7 +155,7 @@ def storage_and_server(
         "endpoint-reconciler-type": "none",
     }
     if audit:
-        server |= {"audit-policy-file": pki / "audit-policy.yaml", "audit-log-path": layout.audit_log}
+        server |= {"audit-policy-file": pki / "audit-policy.yaml", "audit-log-path": audit_log(layout.folder)}
     return {
         "etcd": _command(programs, "etcd", etcd),
         "kube-apiserver": _command(programs, "kube-apiserver", server),

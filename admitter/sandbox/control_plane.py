@@ -15,9 +15,9 @@ from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import CONTEXT, Cluster
-from admitter.sandbox.component_commands import AUDIT_LOG
+from admitter.sandbox.component_commands import audit_log
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
 from admitter.sandbox.processes import ProcessIdentity, end
 from admitter.sandbox.state import Phase, SandboxState
@@ -34,9 +34,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 class ControlPlane(Cluster):
     """A local control plane that is ready; as a context manager it is stopped at the end.
 
-    Attributes:
-        folder: of its data, logs, certificates and kubeconfig.
-        started: whether this call started it; False if it was running before.
+    It is `started` if this call has started it, and was not running before.
     """
 
     folder: Path
@@ -54,12 +52,9 @@ class ControlPlane(Cluster):
     ) -> Self:
         """Start a control plane, or find the one that runs in the folder already.
 
-        Args:
-            folder: of the control plane; what an earlier one left there is replaced.
-            nodes: a file with the manifests of the simulated nodes; None for no nodes.
-            owner: number of the process with which the control plane ends; None if it stays until stopped.
-            console: shows progress; standard error by default.
-            audit: whether the API server writes down every request, which makes it slower; see `audit_log`.
+        What an earlier one left in the folder is replaced. The control plane ends with the process with the
+        number `owner`, if there is one. With `audit` the API server writes down every request, which makes it
+        slower. The console, standard error by default, shows progress.
 
         Raises:
             SandboxError: a program can't be built, `nodes` is wrong, or a component does not start.
@@ -97,7 +92,7 @@ class ControlPlane(Cluster):
     @property
     def audit_log(self) -> Path:
         """The API server's audit log, one JSON object a line; there is one if it was asked for."""
-        return self.folder / "logs" / AUDIT_LOG
+        return audit_log(self.folder)
 
     def stop(self) -> None:
         """Stop it; when this returns, none of its processes is left."""
@@ -105,11 +100,7 @@ class ControlPlane(Cluster):
 
     @staticmethod
     def stop_in(folder: Path) -> bool:
-        """Stop whatever of a control plane is left in a folder, also one that is starting.
-
-        Returns:
-            Whether anything was.
-        """
+        """Stop what is left of a control plane in a folder, also one that starts; whether anything was."""
         state = SandboxState.load(folder)
         if state is None:
             return False

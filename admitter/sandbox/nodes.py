@@ -1,11 +1,9 @@
 """Reads the manifests of simulated nodes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from admitter.documents import ManifestError, documents
 from admitter.sandbox.errors import NodesError
 
 DEFAULT_NODES = Path(__file__).parent / "nodes.yaml"
@@ -23,13 +21,13 @@ def read_nodes(path: Path) -> list[Manifest]:
         NodesError: with the file, the place in it and the reason.
     """
     try:
-        documents = list(yaml.safe_load_all(path.read_text()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise NodesError(f"{path}: can't be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise NodesError(f"{path}: is no YAML: {error}") from error
+        found = list(documents([str(path)]))
+    except ManifestError as error:
+        raise NodesError(str(error)) from error
     nodes: dict[str, Manifest] = {}
-    for place, manifest in _manifests(path, documents):
+    for place, manifest in found:
+        if isinstance(manifest, ManifestError):
+            raise NodesError(f"{place}: {manifest}") from manifest
         node = _node(place, manifest)
         name = node["metadata"]["name"]
         if name in nodes:
@@ -38,20 +36,6 @@ def read_nodes(path: Path) -> list[Manifest]:
     if not nodes:
         raise NodesError(f"{path}: has no Node in it")
     return list(nodes.values())
-
-
-def _manifests(path: Path, documents: list[Any]) -> Iterator[tuple[str, Any]]:
-    for number, document in enumerate(documents, start=1):
-        place = f"{path}: document {number}"
-        if document is None:
-            continue
-        if isinstance(document, dict) and document.get("kind") == "List":
-            items = document.get("items")
-            if not isinstance(items, list):
-                raise NodesError(f"{place}: items: a List needs a list of objects")
-            yield from ((f"{place}: items[{index}]", item) for index, item in enumerate(items))
-        else:
-            yield place, document
 
 
 def _node(place: str, manifest: object) -> Manifest:

@@ -28,15 +28,10 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """The identity of a running process.
-
-        Raises:
-            psutil.NoSuchProcess: there is none of that number.
-        """
+        """The identity of a running process; NoSuchProcess if there is none of that number."""
         return cls(pid, psutil.Process(pid).create_time())
 
     def find(self) -> psutil.Process | None:
-        """The process, or None if it has ended."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.created) <= _CLOCK_TOLERANCE

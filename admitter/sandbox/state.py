@@ -23,14 +23,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SandboxState:
-    """One control plane.
-
-    Attributes:
-        phase: as its supervisor saw it last; a killed supervisor can't tell that it is gone.
-        supervisor: the process that owns the components.
-        kubectl: the `kubectl` that fits.
-        message: why it failed.
-    """
+    """One control plane, as its supervisor saw it last; a killed supervisor can't tell that it is gone."""
 
     phase: Phase
     supervisor: ProcessIdentity

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Self
 
 from admitter.sandbox import component_commands
 from admitter.sandbox.api import Api
@@ -73,7 +73,6 @@ class Starter:
     _attached = True
 
     def report(self, phase: Phase, message: str = "") -> None:
-        """Tell how far the start is."""
         try:
             print(json.dumps({"phase": phase, "message": message}), flush=True)
         except BrokenPipeError:
@@ -105,7 +104,9 @@ class Supervisor:
             self._start()
             self._save(phase=Phase.READY)
             self._starter.report(Phase.READY)
-            self._guard()
+            while True:
+                self._check()
+                time.sleep(_GUARD_TICK)
         except OwnerGoneError:
             pass
         except SandboxError as error:
@@ -177,11 +178,6 @@ class Supervisor:
                 )
             time.sleep(_TICK)
 
-    def _guard(self) -> NoReturn:
-        while True:
-            self._check()
-            time.sleep(_GUARD_TICK)
-
     def _check(self) -> None:
         self._starter.check()
         if self._order.owner and not self._order.owner.find():
@@ -223,10 +219,6 @@ class Supervisor:
         return self._logs / f"{name}.log"
 
 
-def _end(_number: int, _frame: object) -> NoReturn:
-    sys.exit()
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit())
     Supervisor(StartOrder.parse(sys.stdin.readline()), Starter()).run()

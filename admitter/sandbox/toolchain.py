@@ -17,8 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from admitter.sandbox.errors import BuildError
-from admitter.sandbox.folders import cache_folder
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import cache_folder, exclusive
 
 MODULE = Path(__file__).parent / "components"
 """The Go module that requires every program."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from admitter.cache.views import JobView, PodSetView, parse_job
 from admitter.convert.pod_sets import kept_template
-from admitter.documents import documents, title
-from admitter.install.bundle import bundled
+from admitter.documents import bundled, documents, title
 from admitter.names import API_VERSION, QUEUE_LABEL, SIMULATED_RUNTIME_ANNOTATION
 from admitter.quantities.durations import parse_duration
 

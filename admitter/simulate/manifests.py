@@ -54,41 +54,28 @@ class Invalid:
 
 @dataclass(order=True, frozen=True, slots=True)
 class Change:
-    """An object that comes, changes or goes.
+    """An object that comes, changes or goes."""
 
-    Attributes:
-        time: when, in seconds since the epoch.
-        serial: the order in which they were written.
-    """
-
-    time: float
-    serial: int
+    time: float  # when, in seconds since the epoch
+    serial: int  # the order in which they were written
     object: Json = field(compare=False)
     gone: bool = field(compare=False, default=False)
 
 
 @dataclass(slots=True)
 class Timeline:
-    """All that was read.
+    """All that was read."""
 
-    Attributes:
-        start: the time at which the simulation begins.
-        changes: in order of time.
-        errors: objects that were left out.
-    """
-
-    start: float
-    changes: list[Change]
-    errors: list[Invalid]
+    start: float  # the time at which the simulation begins
+    changes: list[Change]  # in order of time
+    errors: list[Invalid]  # objects that were left out
 
 
 def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
-    Args:
-        paths: of the files.
-        begin: takes in a snapshot of a cluster, which is called by its place, and returns when the
-            simulation begins then; None: a snapshot can't be used.
+    `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
+    begins then; None: a snapshot can't be used.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.

@@ -14,29 +14,20 @@ from admitter.engine.tree_cycle import PlannedEviction
 from admitter.policy.lifecycle import Phase
 from admitter.simulate.items import Item, Key
 
-FEW: Final = 8
-"""Rounds of evictions before states are compared: so many are usual."""
+FEW: Final = 8  # rounds of evictions before states are compared: so many are usual
 
-MANY: Final = 1000
-"""The simulation stops after so many decisions, and ten more for each workload."""
+MANY: Final = 1000  # the simulation stops after so many decisions, and ten more for each workload
 
-LAST: Final = 20
-"""The most evictions that are named if no state came back: the last ones."""
+LAST: Final = 20  # the most evictions that are named if no state came back: the last ones
 
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """Evictions without end.
+    """Evictions without end."""
 
-    Attributes:
-        time: when they were found, in seconds since the epoch.
-        repeated: whether the state came back; else there were only too many evictions.
-        evictions: the victim and its preemptor, in order, each pair once.
-    """
-
-    time: float
-    repeated: bool
-    evictions: tuple[tuple[Key, Key], ...]
+    time: float  # when they were found, in seconds since the epoch
+    repeated: bool  # whether the state came back; else there were only too many evictions
+    evictions: tuple[tuple[Key, Key], ...]  # the victim and its preemptor, in order, each pair once
 
 
 class Rounds:

@@ -11,11 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from admitter.insight.forecast.deadline import Allowance
-from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
-from admitter.top.scene import Feed, TopScene
-from admitter.top.state import TopState
-from admitter.top.view import ListView, TopView
+from admitter.top.scene import Feed, TopScene, TopState
+from admitter.top.view import HelpView, ListView, TopView
 
 LOOK_SECONDS: Final = 1.0
 """How often the connection to the API server and the controllers are checked, in seconds."""
@@ -66,7 +64,6 @@ class Top(App[None]):
             self.screen.scene_changed()
 
     def look(self) -> None:
-        """Show a problem as long as it lasts."""
         state, seen = self._state, (self._state.feed.trouble(), self._state.feed.controllers())
         if seen != (state.trouble, state.controllers):
             state.trouble, state.controllers = seen

@@ -20,12 +20,10 @@ class Column(Generic[T]):
     """One column of a table.
 
     Attributes:
-        title: its heading.
         width: the least number of characters.
         rank: the highest is left out first.
         cell: what it says of an item, in so many characters.
         most: the largest number of characters; 0: no more than the least.
-        right: whether it is set to the right, as numbers are.
         style: a style of rich, for all but zeros.
         drawn: whether it is a picture, which must not be reversed where the cursor is.
     """

@@ -1,7 +1,6 @@
 """Why one Workload waits, in the words of `admitter explain`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -17,17 +16,8 @@ from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.top.background import in_background
-from admitter.top.state import TopState
+from admitter.top.scene import TopState
 from admitter.top.view import TextView, TopView
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A first answer, and where it was found."""
-
-    answer: Answer
-    explainer: Explainer
-    snapshot: Snapshot
 
 
 class ExplanationView(TopView):
@@ -71,7 +61,6 @@ class ExplanationView(TopView):
         self.run_worker(self._explain(scene.known), exclusive=True)
 
     def action_scroll(self, method: str) -> None:
-        """Scroll without anything that moves by itself."""
         getattr(self._scroll, method)(animate=False)
 
     async def _explain(self, known: Facts) -> None:
@@ -79,10 +68,10 @@ class ExplanationView(TopView):
         view, allowance = self._row.workload, self.state.allowance
         self.text.say("\n".join([*summary_lines(summary(view)), "Asking …"]))
 
-        def ask(_: Callable[[], None]) -> _Asked:
+        def ask(_: Callable[[], None]) -> tuple[Snapshot, Explainer, Answer]:
             snapshot = Snapshot(known)
             explainer = Explainer(snapshot)
-            return _Asked(first(explainer, view.namespace, view.name), explainer, snapshot)
+            return snapshot, explainer, first(explainer, view.namespace, view.name)
 
         def look_ahead(proceed: Callable[[], None]) -> list[str]:
             deadline = allowance.begin()
@@ -91,18 +80,18 @@ class ExplanationView(TopView):
                 proceed()
                 deadline.proceed()
 
-            answer = with_blocking(asked.explainer, asked.answer, deadline)
-            estimate = start_of(known, asked.snapshot, answer, Playing(proceed=go_on))
+            answer = with_blocking(explainer, found, deadline)
+            estimate = start_of(known, snapshot, answer, Playing(proceed=go_on))
             starts = [start_line(start(estimate), deciding)] if estimate is not None else []
             return [*would_let_in(answer, known.taken), *starts]
 
         try:
-            asked = await in_background(ask)
+            snapshot, explainer, found = await in_background(ask)
         except UnknownError:
             self.text.say("It is gone: there is no such Job and no such Workload any more.")
             return
-        deciding = controllers_of(self.state.feed.controllers(), asked.answer, asked.snapshot)
-        begun = list(opening(asked.answer, asked.snapshot, deciding))
-        waits = [start_line("running playouts …", deciding)] if has_start(asked.answer) else []
+        deciding = controllers_of(self.state.feed.controllers(), found, snapshot)
+        begun = list(opening(found, snapshot, deciding))
+        waits = [start_line("running playouts …", deciding)] if has_start(found) else []
         self.text.say("\n".join([*begun, *waits]))
         self.text.say("\n".join([*begun, *await in_background(look_ahead)]))

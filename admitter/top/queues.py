@@ -9,7 +9,7 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
 from admitter.insight.overview import OverviewLine
 from admitter.top.columns import Column, clipped, shortened
-from admitter.top.state import TopState
+from admitter.top.scene import TopState
 from admitter.top.table import Table
 from admitter.top.tree import SortOrder, TreePosition, arranged
 from admitter.top.view import ListView

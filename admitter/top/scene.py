@@ -1,5 +1,7 @@
 """What the views show at one moment, and where it comes from: a cluster that is followed, or a snapshot.
 
+All views share a `TopState`: the newest scene, and what is wrong.
+
 Next step: the views (`admitter.top.app`), which choose, order and draw.
 """
 
@@ -11,7 +13,8 @@ from typing import Final, Protocol
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
-from admitter.insight.controller_status import ControllerStatus
+from admitter.insight.controller_status import ControllerState, ControllerStatus
+from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.listing import Row, rows
 from admitter.insight.live import Mirror
 from admitter.insight.overview import OverviewLine, OverviewUse, overview
@@ -29,7 +32,6 @@ class TopScene:
     """All that the views show of one moment.
 
     Attributes:
-        known: the facts that it and explanations are made of.
         lines: the tree, each place before those below it.
         rows: Workloads by the name of their queue, in the order of their turn; those without an existing
             queue under an empty name.
@@ -53,7 +55,6 @@ class TopScene:
         return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
 
     def roots(self) -> list[str]:
-        """The names of the roots of all trees."""
         return [line.node[1] for line in self.lines if line.depth == 0 and line.node != ASTRAY]
 
 
@@ -98,11 +99,7 @@ def part(use: OverviewUse | None) -> float:
 
 
 class Feed(Protocol):
-    """Where scenes come from.
-
-    Attributes:
-        title: what is looked at.
-    """
+    """Where scenes come from; the title says what is looked at."""
 
     title: str
 
@@ -156,3 +153,34 @@ class Live:
 
     def controllers(self) -> ControllerStatus:
         return self._mirror.controllers
+
+
+@dataclass(slots=True)
+class TopState:
+    """Shared by the application, which changes it, and the views, which show it.
+
+    Attributes:
+        feed: where scenes come from.
+        allowance: how long an estimate of a start may take.
+        scene: the newest; None: there is none yet.
+        trouble: why there is none newer; empty if nothing is wrong.
+        controllers: whether a controller decides; None: it is not known, or it is a snapshot.
+    """
+
+    feed: Feed
+    allowance: Allowance
+    scene: TopScene | None = None
+    trouble: str = ""
+    controllers: ControllerStatus | None = None
+
+    def problems(self) -> str:
+        """What is wrong, a line each: the connection, and the absence of a controller."""
+        found = [self.trouble] if self.trouble else []
+        if self.controllers is not None and self.controllers.lacks_decisions:
+            found.append(self.controllers.sentence(self.scene.roots() if self.scene is not None else ()))
+        return "\n".join(found)
+
+    def leader(self) -> str:
+        """Which controller leads and since when; empty if it is not known."""
+        leads = self.controllers is not None and self.controllers.state is ControllerState.LEADING
+        return self.controllers.sentence() if self.controllers is not None and leads else ""

@@ -36,12 +36,7 @@ class Table(Widget, Generic[T], can_focus=True):
         """What is current, or in view, may have changed."""
 
     def __init__(self, columns: Sequence[Column[T]], key: Callable[[T], Hashable]) -> None:
-        """Prepare an empty list.
-
-        Args:
-            columns: all that there are; those that fit are shown.
-            key: tells items apart; the current one stays current when the list changes.
-        """
+        """Show those columns that fit; the item with the same key stays current when the list changes."""
         super().__init__()
         self._columns = columns
         self._placed: Placed[T] = ()
@@ -105,7 +100,6 @@ class Table(Widget, Generic[T], can_focus=True):
         return line(self._placed, self._items[place], current=place == self._cursor)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one of the lines in view; the first is the headings."""
         if y == 0:
             content = headings(self._placed)
             content.stylize("bold underline")

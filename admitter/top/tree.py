@@ -26,7 +26,6 @@ class TreePosition:
     """A line of the tree, as it is shown.
 
     Attributes:
-        line: of the overview.
         use: of the resource that is shown; None: the place has none of it.
         below: how many places there are below it.
         folded: whether these are hidden.
@@ -53,15 +52,10 @@ def arranged(
     folded: Collection[Node],
     words: str,
 ) -> list[TreePosition]:
-    """The places to show, each above those below it.
+    """The places to show, each above those below it; those with the same parent in order, or else by name.
 
-    Args:
-        lines: of the overview, by name.
-        key: the flavor and the resource to be shown.
-        order: of those that have the same parent; equals stay by name.
-        folded: places with hidden places below, unless the user searches.
-        words: what is searched, in capitals or not: places that have it in their name or problem are shown
-            with all above and below them; empty: all.
+    Places below a folded one are hidden, unless the user searches some words: then places that have them in
+    their name or problem, in capitals or not, are shown with all above and below them.
     """
     below: defaultdict[Node | None, list[OverviewLine]] = defaultdict(list)
     for line in lines:

@@ -1,4 +1,4 @@
-"""What all views have: what is shown, since when, what is wrong, and the keys."""
+"""What all views have: what is shown, since when, what is wrong, and the keys; and the view of all keys."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -8,18 +8,40 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.events import Key, Paste, Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from admitter.top.columns import shortened
-from admitter.top.state import TopState
+from admitter.top.scene import TopState
 from admitter.top.table import Table
 from admitter.visible import visible
 
 LOWEST: Final = 2
 """Screens when no view is above another: the empty one of every application, and the tree."""
+
+KEYS: Final = """\
+████│▒▒··]  █ own, ▒ borrowed, · not used; │ at min, ] at max
+LOAN        +2: 2 are borrowed; -2: 2 of its own are lent to others
+WAIT, ADM   how many wait, how many are admitted; ADM/M: in the last minute
+!           a problem: below the table when the line is the current one
+
+On all lists
+  ↑ ↓ k j   one line           PgUp PgDn  one page
+  Home g    first line         End G      last line
+  /         filter             Esc        no filter; back
+Queues
+  Enter     Workloads of the queue, or of all below the Cohort
+  r R       next, previous resource
+  n u w a   order by name, part in use, waiting, admitted a minute
+  ← → h l   fold, unfold       - +        fold, unfold all
+Workloads
+  Enter     explanation
+Explanation
+  r         ask again
+?           this page          q          quit"""
 
 
 class TextView(Static):
@@ -68,7 +90,6 @@ class TopView(Screen[None]):
         self.show_head()
 
     def scene_changed(self) -> None:
-        """Show the scene that there is now, if there is any yet."""
         self.show_head()
 
     def show_head(self) -> None:
@@ -160,7 +181,6 @@ class ListView(TopView):
             super().action_back()
 
     def explain_empty(self, words: str) -> None:
-        """Say why the list is empty, if it is."""
         self.empty.say(words)
         self.set_class(self.table.current is None, "-empty")
 
@@ -178,3 +198,15 @@ def beside(left: str, right: str, width: int, style: str) -> Text:
     cut = shortened(left, max(1, width - cell_len(right) - 2))
     blank = " " * (width - cell_len(cut) - cell_len(right))
     return Text.assemble((cut, style), blank, right)
+
+
+class HelpView(TopView):
+    """All keys."""
+
+    keys = "q quit  Esc back  ↑↓ scroll"
+
+    def body(self) -> Iterable[Widget]:
+        text = TextView("text")
+        leader = self.state.leader()
+        text.say(f"{KEYS}\n\n{leader}" if leader else KEYS)
+        return (VerticalScroll(text),)

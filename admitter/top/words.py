@@ -20,9 +20,7 @@ EXACT: Final = 6
 def amount(resource: str, value: int) -> str:
     """An amount in six characters or less, rounded to three digits if it must be.
 
-    Args:
-        resource: its name: memory and the like are in binary units.
-        value: in the engine's unit, less than 2**63.
+    The value is in the engine's unit, and less than 2**63; memory and the like are shown in binary units.
     """
     cores = resource == CPU and value % 1000 != 0
     exact = to_quantity(resource, value)
@@ -63,9 +61,7 @@ def place(key: FlavorResource) -> str:
 def bar(use: OverviewUse, width: int) -> str:
     """Use against what a place has: own, then borrowed, then unused; marks where its min and its max are.
 
-    Args:
-        use: of one resource.
-        width: of the bar, with two characters for the marks, whether they are needed or not.
+    The width has two characters for the marks, whether they are needed or not.
     """
     cells = width - 2
     scale = max(use.used, use.minimum, use.maximum or 0)

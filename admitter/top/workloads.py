@@ -6,8 +6,7 @@ from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row
 from admitter.top.columns import Column
 from admitter.top.explanation import ExplanationView
-from admitter.top.scene import TopScene
-from admitter.top.state import TopState
+from admitter.top.scene import TopScene, TopState
 from admitter.top.table import Table
 from admitter.top.view import ListView
 from admitter.top.words import age
@@ -27,7 +26,7 @@ class WorkloadsView(ListView):
             Column("#", 5, 4, lambda row, _: str(row.position or ""), right=True),
             Column("NAME", 16, 0, lambda row, _: row.job, most=60),
             Column("NAMESPACE", 12, 3, lambda row, _: row.workload.namespace, most=40),
-            *([Column("QUEUE", 8, 7, _queue, most=40)] if node[0] == "cohort" else []),
+            *([Column("QUEUE", 8, 7, lambda row, _: row.queue, most=40)] if node[0] == "cohort" else []),
             Column("PRIO", 5, 5, lambda row, _: str(row.workload.spec.get("priority", 0)), right=True),
             Column("STATE", 8, 2, lambda row, _: row.state),
             Column("REASON", 14, 1, lambda row, _: row.reason, most=28, style="yellow"),
@@ -59,10 +58,6 @@ class WorkloadsView(ListView):
         row = self.table.current
         if row is not None:
             self.app.push_screen(ExplanationView(self.state, row))
-
-
-def _queue(row: Row, _: int) -> str:
-    return row.queue
 
 
 def _rows(scene: TopScene, node: Node) -> Iterator[Row]:

@@ -42,15 +42,7 @@ class WebScene:
         limits: Limits,
         controllers: Callable[[], ControllerStatus],
     ) -> None:
-        """Work nothing out yet.
-
-        Args:
-            known: the facts that it shows.
-            snapshot: made of them.
-            revision: which of all scenes it is.
-            limits: of slow work.
-            controllers: says whether a controller decides, as it is when it is asked.
-        """
+        """Work nothing out yet; `controllers` says whether a controller decides when it is asked."""
         self.known = known
         self._controllers = controllers
         self.snapshot = snapshot
@@ -68,7 +60,6 @@ class WebScene:
         return list(rows(self.snapshot, None))
 
     def work_out(self) -> None:
-        """Compute what nearly all users look at, before the first one does."""
         _ = self.lines, self.rows
 
     @cached_property
@@ -81,11 +72,9 @@ class WebScene:
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
 
     def roots(self) -> list[str]:
-        """The names of the roots of all trees."""
         return [line.node[1] for line in self.lines if line.depth == 0]
 
     def line(self, queue: str) -> OverviewLine | None:
-        """The line of a queue of the engine; None if there is no such queue."""
         return next((each for each in self.lines if each.node == ("queue", queue)), None)
 
     def queue(self, name: str, may_see: Callable[[str], bool]) -> Json:
@@ -206,11 +195,7 @@ class WebScene:
         }
 
     async def outlook(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """The blocking workloads and the start of a waiting workload: lines that follow its explanation.
-
-        Raises:
-            UnknownError: there is no such Job or Workload.
-        """
+        """The blocking workloads and the start of a waiting workload: lines that follow its explanation."""
         limits = self._limits
         answer = await limits.explaining.result(
             partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS

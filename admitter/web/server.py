@@ -5,6 +5,7 @@ Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +18,7 @@ from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, Us
 from admitter.client.errors import ClusterError
 from admitter.insight.explain.explainer import UnknownError
 from admitter.web.scene import WebScene
-from admitter.web.sessions import COOKIE, Sessions
-from admitter.web.shares import PartyShares
+from admitter.web.sessions import COOKIE, PartyShares, Sessions
 from admitter.web.stage import Stage
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -55,14 +55,7 @@ class Page:
     """Answers requests."""
 
     def __init__(self, stage: Stage, access: Access, sessions: Sessions, hosts: Collection[str] = ()) -> None:
-        """Serve a stage.
-
-        Args:
-            stage: has the scene that is shown.
-            access: says what a user may see.
-            sessions: of logged-in users.
-            hosts: names by which the page is reached, beside those of this machine; none: any.
-        """
+        """Serve a stage; `hosts` are the names by which it is reached, beside this machine's; none: any."""
         self._stage = stage
         self._access = access
         self._sessions = sessions
@@ -72,7 +65,6 @@ class Page:
 
     @property
     def streams(self) -> int:
-        """The number of clients that follow changes now."""
         return len(self._streams)
 
     def app(self) -> web.Application:
@@ -93,8 +85,8 @@ class Page:
                 web.get("/api/queue", self._queue),
                 web.get("/api/starts", self._starts),
                 web.get("/api/namespace", self._namespace),
-                web.get("/api/workload", self._workload),
-                web.get("/api/outlook", self._outlook),
+                web.get("/api/workload", partial(self._about_one, WebScene.explanation)),
+                web.get("/api/outlook", partial(self._about_one, WebScene.outlook)),
                 web.get("/api/changes", self._changes),
             ]
         )
@@ -192,15 +184,7 @@ class Page:
         lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
 
-    async def _workload(self, request: web.Request) -> web.Response:
-        """Why a workload waits, as far as it is known at once."""
-        return await self._about_one(request, WebScene.explanation)
-
-    async def _outlook(self, request: web.Request) -> web.Response:
-        """The slow part of an explanation: the blocking workloads, and the start."""
-        return await self._about_one(request, WebScene.outlook)
-
-    async def _about_one(self, request: web.Request, question: Question) -> web.Response:
+    async def _about_one(self, question: Question, request: web.Request) -> web.Response:
         user = await self._user(request)
         namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
         await self._may_see_namespace(user, namespace)

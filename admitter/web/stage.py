@@ -26,12 +26,7 @@ _Sample = tuple[float, tuple[str, ...], tuple[int, ...]]
 
 
 class Stage:
-    """Makes a scene whenever something has changed, and keeps the last one.
-
-    Attributes:
-        scene: the newest; None before everything has been read.
-        limits: of slow work, in all scenes together.
-    """
+    """Makes a scene whenever something has changed, and keeps the last one; the first once all was read."""
 
     def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
         self.limits = Limits(allowance)
@@ -43,7 +38,6 @@ class Stage:
 
     @property
     def controllers(self) -> ControllerStatus:
-        """Whether a controller decides."""
         return self._mirror.controllers
 
     async def run(self) -> None:
@@ -62,7 +56,6 @@ class Stage:
         self._next = asyncio.Event()
 
     async def newer(self, than: WebScene | None) -> WebScene:
-        """A newer scene than a known one, once there is one."""
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene
@@ -78,7 +71,7 @@ class Stage:
                 keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
                 if samples and samples[-1][1] == keys:
                     keys = samples[-1][1]  # all samples share one tuple
-                amounts = tuple(_amount(use.used, use.resource) for use in line.uses)
+                amounts = tuple(use.used // (1000 if use.resource == CPU else 1) for use in line.uses)
                 samples.append((scene.known.taken, keys, amounts))
                 there[line.node[1]] = samples
         self._samples = there
@@ -92,7 +85,3 @@ class Stage:
             "times": [time for time, _, _ in samples],
             "used": {key: [each.get(key, 0) for each in used] for key in found},
         }
-
-
-def _amount(used: int, resource: str) -> int:
-    return used // 1000 if resource == CPU else used

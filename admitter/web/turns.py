@@ -25,10 +25,8 @@ class Turns:
     async def result(self, work: Callable[[Deadline], T], allowance: Allowance, queueing: float) -> T | None:
         """The result of work in a thread; None if it takes too long, or other work before it does.
 
-        Args:
-            work: gets its deadline, and has to end by itself: nothing else ends it.
-            allowance: how long to wait for it.
-            queueing: how long to wait for its turn before that, in seconds.
+        The work gets its deadline, and has to end by itself: nothing else ends it. Before that it waits for
+        its turn, for so many seconds of `queueing`.
         """
         try:
             async with asyncio.timeout(queueing):
@@ -57,13 +55,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all scenes of a page share: the turns, and how long an estimate may take.
-
-    Attributes:
-        allowance: for an estimate.
-        explaining: turns of explanations.
-        estimating: turns of estimates.
-    """
+    """What all scenes of a page share: how long an estimate may take, and the turns of each kind of work."""
 
     allowance: Allowance
     explaining: Turns = field(default_factory=Turns)

@@ -10,6 +10,7 @@ import yaml
 from admitter.api import crds
 from admitter.api.base import Resource
 from admitter.api.kinds import KINDS
+from admitter.made_files import differences, write_or_check
 
 Schema = dict[str, Any]
 
@@ -32,17 +33,17 @@ def schema_of(kind: type[Resource]) -> Schema:
 
 
 def test_the_files_are_those_of_the_models() -> None:
-    assert crds.differences(crds.FOLDER) == []
+    assert list(differences(crds.contents(), crds.FOLDER.glob("*.yaml"))) == []
 
 
 def test_an_edited_a_missing_and_a_stray_file_are_found(tmp_path: Path) -> None:
-    for name, text in crds.rendered().items():
-        (tmp_path / name).write_text(text)
-    assert crds.differences(tmp_path) == []
+    wanted = crds.contents(tmp_path)
+    assert write_or_check([], wanted) == 0
+    assert list(differences(wanted, tmp_path.glob("*.yaml"))) == []
     (tmp_path / "clusterqueues.yaml").write_text("# edited\n")
     (tmp_path / "workloads.yaml").unlink()
     (tmp_path / "stray.yaml").write_text("kind: Stray\n")
-    found = "\n".join(crds.differences(tmp_path))
+    found = "\n".join(differences(wanted, tmp_path.glob("*.yaml")))
     assert "-# edited" in found
     assert "+  name: workloads.admitter.dev" in found
     assert "-kind: Stray" in found
@@ -70,7 +71,7 @@ def test_every_list_and_map_is_bounded(kind: type[Resource]) -> None:
 
 
 def test_definitions_are_the_same_each_time_and_valid_yaml() -> None:
-    first, second = crds.rendered(), crds.rendered()
+    first, second = crds.contents(), crds.contents()
     assert first == second
     for text in first.values():
         assert yaml.safe_load(text)["kind"] == "CustomResourceDefinition"

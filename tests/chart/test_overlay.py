@@ -9,7 +9,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from admitter.install.bundle import manifests
+from admitter.install.apply import manifests
 from admitter.sandbox.build import ensure_programs
 
 pytestmark = pytest.mark.cluster

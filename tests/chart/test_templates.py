@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from admitter.cli.configuration import Configuration
-from admitter.install.bundle import manifests
+from admitter.install.apply import manifests
 from tests.chart.helm import CHART, Helm, HelmError
 
 pytestmark = pytest.mark.cluster

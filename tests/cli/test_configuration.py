@@ -15,7 +15,7 @@ from admitter.cli.configuration import Configuration, read
 from admitter.cli.main import app
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
-from admitter.install.bundle import manifests
+from admitter.install.apply import manifests
 
 HEAD = "apiVersion: config.admitter.dev/v1alpha1\nkind: Configuration\n"
 ALL = "apiVersion, kind, bind, requeueBy, gpuMemoryGB, gpuResources, shards, journal"

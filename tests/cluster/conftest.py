@@ -16,6 +16,7 @@ from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
+from tests.cluster.direct import DirectPlane
 from tests.cluster.elastic import Tenants
 from tests.cluster.team import Team
 
@@ -67,14 +68,14 @@ def controller(shared_controller: Controller) -> Iterator[Controller]:
 @pytest.fixture
 def bare(tmp_path: Path, owner: int) -> Iterator[ControlPlane]:
     """A control plane of the test's own, with nodes and without Admitter."""
-    with ControlPlane.start(tmp_path / "bare", owner=owner) as started:
+    with DirectPlane.start(tmp_path / "bare", owner=owner) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
     """A cluster with Admitter installed and no controller, which the tests of a module share."""
-    with ControlPlane.start(tmp_path_factory.mktemp("own") / "plane", owner=owner) as started:
+    with DirectPlane.start(tmp_path_factory.mktemp("own") / "plane", owner=owner) as started:
         asyncio.run(_install(started))
         yield started
 

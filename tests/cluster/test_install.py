@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.install.bundle import manifests
+from admitter.install.apply import manifests
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json, cluster_queue
 from tests.cluster.waiting import eventually

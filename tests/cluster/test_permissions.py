@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.install.bundle import bundled
+from admitter.documents import bundled
 from admitter.names import CONTROLLER_USER, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane

@@ -14,8 +14,7 @@ from admitter.cache.world import OWN, World
 from admitter.client.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession, epoch_annotation
 from admitter.election.elector import ElectionListener, Elector
-from admitter.election.lease_cache import LeaseCache
-from admitter.election.leases import Clocks, LeaseSettings
+from admitter.election.leases import Clocks, LeaseCache, LeaseSettings
 from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
 

@@ -8,7 +8,7 @@ import pytest
 from admitter.cache.views import at, timestamp
 from admitter.client.errors import NotFoundError, UnreachableError
 from admitter.client.transport import Json, Transport
-from admitter.controllers.placement.guards import BINDINGS, KUEUE, POLICIES, Guards
+from admitter.controllers.placement.guards import BINDINGS, KUEUE, POLICIES, kueue, marking
 
 POLICY, BINDING = (f"{plural}/admitter-place-jobs" for plural in (POLICIES, BINDINGS))
 
@@ -21,7 +21,8 @@ class Server:
         self.there: dict[str, float] = {}
         self.asked: list[str] = []
         self.gone = False
-        self.guards = Guards(cast("Transport", self), lambda: datetime.fromtimestamp(self.now, UTC))
+        transport, clock = cast("Transport", self), lambda: datetime.fromtimestamp(self.now, UTC)
+        self.marking, self.kueue = marking(transport, clock), kueue(transport, clock)
 
     async def get(self, path: str) -> Json:
         self.asked.append(path)
@@ -32,7 +33,7 @@ class Server:
         return {"metadata": {"creationTimestamp": timestamp(at(self.there[path]))}}
 
     async def marked(self, *moments: float) -> list[bool]:
-        return [await self.guards.marked(moment) for moment in moments]
+        return [await self.marking.at(moment) for moment in moments]
 
 
 @pytest.fixture
@@ -85,10 +86,10 @@ async def test_no_answer_is_no_answer_and_asked_for_again(server: Server) -> Non
 
 
 async def test_kueue_has_jobs_with_its_label_as_long_as_its_interface_is_served(server: Server) -> None:
-    assert await server.guards.kueues(990) is False
+    assert await server.kueue.at(990) is False
     server.there = {KUEUE: 0}
     server.now = 1010
-    assert [await server.guards.kueues(moment) for moment in (5, 1010)] == [True, True]
+    assert [await server.kueue.at(moment) for moment in (5, 1010)] == [True, True]
     server.there = {}
     server.now = 1020
-    assert [await server.guards.kueues(moment) for moment in (5, 1010, 1011)] == [True, True, False]
+    assert [await server.kueue.at(moment) for moment in (5, 1010, 1011)] == [True, True, False]

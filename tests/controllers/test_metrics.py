@@ -26,7 +26,7 @@ def value(metrics: Metrics, name: str, **wanted: str) -> float | None:
 
 async def seen(engine: Engine) -> Metrics:
     metrics = Metrics()
-    metrics.follow(StateMetrics(engine, counting(engine), lambda: ()))
+    metrics.state = StateMetrics(engine, counting(engine), lambda: ())
     await metrics.page()
     return metrics
 
@@ -135,7 +135,7 @@ def test_each_process_has_metrics_of_its_own() -> None:
 
 async def full_page() -> dict[str, Metric]:
     metrics, state = filled(3)
-    metrics.follow(state)
+    metrics.state = state
     return families((await metrics.page()).decode())
 
 

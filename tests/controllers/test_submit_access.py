@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from admitter.client.access import ACCESS_REVIEWS, Access, User
 from admitter.client.errors import UnreachableError
 from admitter.client.transport import Json, Transport
-from admitter.controllers.placement.guards import REVIEWS, SubmitAccess
-from admitter.quotas.placement import Maker
+from admitter.controllers.placement.placement import REMEMBERED_SECONDS
 
-ALICE = Maker("alice", ("data", "system:authenticated"), known=True)
+ALICE = User("alice", ("data", "system:authenticated"))
 
 
 class Authorizer:
@@ -22,17 +22,19 @@ class Authorizer:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.asked: list[Json] = []
         self.allowed: bool | None = True
-        self.access = SubmitAccess(cast("Transport", self), lambda: self.now)
+        self.access = Access(
+            cast("Transport", self), lambda: datetime.timestamp(self.now), REMEMBERED_SECONDS
+        )
 
     async def create(self, path: str, body: Json) -> Json:
-        assert path == REVIEWS
+        assert path == ACCESS_REVIEWS
         self.asked.append(body["spec"])
         if self.allowed is None:
             raise UnreachableError("gone")
         return {"status": {"allowed": self.allowed}}
 
-    def says(self, maker: Maker = ALICE, queue: str = "gold") -> bool:
-        return run(self.access.may_submit(maker, "finance", queue))
+    def says(self, user: User = ALICE, queue: str = "gold") -> bool:
+        return run(self.access.may_submit(user, "finance", queue))
 
 
 def run(question: Coroutine[Any, Any, bool]) -> bool:
@@ -59,7 +61,7 @@ def test_an_answer_counts_for_a_moment_and_for_its_question_alone() -> None:
     authorizer.allowed = False
     assert authorizer.says()
     assert not authorizer.says(queue="iron")
-    assert not authorizer.says(Maker("alice", (), known=True))
+    assert not authorizer.says(User("alice", ()))
     authorizer.now += timedelta(seconds=11)
     assert not authorizer.says()
     assert len(authorizer.asked) == 4

@@ -10,9 +10,8 @@ import pytest
 
 from admitter.client.errors import ClusterError, api_error
 from admitter.client.transport import Transport
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import LeaseLock, Term
-from admitter.election.leases import Clocks, LeaseSettings
+from admitter.election.leases import Clocks, LeaseCache, LeaseSettings
 from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
 

@@ -8,8 +8,7 @@ import pytest
 from admitter.client.decoding import decoded
 from admitter.client.transport import Transport
 from admitter.election.elector import shard_leases
-from admitter.election.lease_cache import LeaseCache
-from admitter.election.leases import LeaseRecord, whole_number
+from admitter.election.leases import LeaseCache, LeaseRecord, whole_number
 from tests.abuse.mutator import mutated
 from tests.abuse.samples import stored
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from admitter.sandbox.build import Builder, ensure_programs, format_elapsed
 from admitter.sandbox.errors import BuildError
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import exclusive
 from admitter.sandbox.toolchain import (
     MODULE,
     PACKAGES,
@@ -40,7 +40,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from rich.console import Console
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import exclusive
 with exclusive(Path(sys.argv[1]), "is at it", Console()):
     print("held", flush=True)
     sys.stdin.read()

@@ -34,7 +34,7 @@ class Rights(Access):
 
     async def user(self, token: str, _: str) -> User | None:
         known = {ADMIN: "admin", TENANT: "system:serviceaccount:team-a:user"}
-        return User(known[token], "", (), ()) if token in known and token not in self.expired else None
+        return User(known[token], ()) if token in known and token not in self.expired else None
 
     async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
         return user.name == "admin" or (plural == "workloads" and namespace == "team-a")

@@ -14,8 +14,7 @@ from admitter.client.access import (
     Rates,
     TooManyTokensError,
 )
-from admitter.web.sessions import IDLE_SECONDS, MOST, MOST_OF_ONE, Sessions
-from admitter.web.shares import PartyShares
+from admitter.web.sessions import IDLE_SECONDS, MOST, MOST_OF_ONE, PartyShares, Sessions
 
 
 class Clock:

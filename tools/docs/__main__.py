@@ -2,6 +2,7 @@
 
 import sys
 
-from tools.docs.pages import main
+from admitter.made_files import write_or_check
+from tools.docs.pages import contents
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(write_or_check(sys.argv[1:], contents()))

@@ -4,15 +4,14 @@ The text is where the code is: options' help, docstrings of commands, descriptio
 say anything else than the program does.
 """
 
-import difflib
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+from admitter.made_files import ROOT
 from tools.docs import api, cli
 
-FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
+FOLDER: Final = ROOT / "docs" / "reference"
 MARK: Final = "<!-- What follows is written by `make crds`. Do not edit. -->\n"
 GENERATED: Final[dict[str, Callable[[], Iterable[str]]]] = {"api.md": api.lines, "cli.md": cli.lines}
 """The pages, and what gives the lines below the mark."""
@@ -34,27 +33,6 @@ def rendered(name: str, found: str) -> str:
     return "".join([by_hand, mark, *(f"{line}\n" for line in GENERATED[name]())])
 
 
-def differences(folder: Path) -> list[str]:
-    """How the pages in a folder differ from what they should be, as the lines of a diff."""
-    lines: list[str] = []
-    for name in GENERATED:
-        found = (folder / name).read_text()
-        wanted = rendered(name, found)
-        of, by = f"docs/reference/{name}", f"docs/reference/{name} by the code"
-        lines += difflib.unified_diff(found.splitlines(), wanted.splitlines(), of, by, lineterm="")
-    return lines
-
-
-def main(arguments: list[str]) -> int:
-    """Write the pages, or with `--check` say how they differ; 1 if they do."""
-    if arguments == ["--check"]:
-        lines = differences(FOLDER)
-        if lines:
-            sys.stdout.write(
-                "\n".join([*lines, "", "docs/reference differs from the code: run make crds", ""])
-            )
-        return 1 if lines else 0
-    for name in GENERATED:
-        page = FOLDER / name
-        page.write_text(rendered(name, page.read_text()))
-    return 0
+def contents() -> dict[Path, str]:
+    """The texts of the pages."""
+    return {FOLDER / name: rendered(name, (FOLDER / name).read_text()) for name in GENERATED}

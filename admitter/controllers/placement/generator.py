@@ -12,18 +12,17 @@ from admitter.policy.generated import Generated, store_of
 
 @dataclass(eq=False)
 class GeneratedObjectWriter:
-    """Writes generated objects; its callers have made sure that no user owns an object of that name."""
+    """Writes generated objects; its callers have made sure that no user owns an object of that name.
+
+    A ConflictError says that an object has changed meanwhile, or exists though it is not known yet: look
+    again.
+    """
 
     world: World
     transport: Transport
 
     async def put(self, wanted: Generated) -> None:
-        """Create an object, or set it right; nothing is written if it is.
-
-        Raises:
-            ConflictError: it has changed meanwhile, or exists though it is not known yet: look again.
-            ClusterError: it can't be written.
-        """
+        """Create an object, or set it right; nothing is written if it is."""
         store = store_of(self.world, wanted.plural)
         view, collection = store.get(wanted.key), collection_path(wanted.plural, wanted.key[0])
         if view is None:
@@ -38,12 +37,7 @@ class GeneratedObjectWriter:
         self.world.source_of(wanted.plural).take(raw)
 
     async def delete(self, plural: str, view: ObjectView) -> None:
-        """Delete an object as it was seen; the watch tells when it is gone.
-
-        Raises:
-            ConflictError: it has changed meanwhile: look again.
-            ClusterError: it can't be deleted.
-        """
+        """Delete an object as it was seen; the watch tells when it is gone."""
         conditions = {"uid": view.uid, "resourceVersion": str(view.version)}
         body = {"preconditions": conditions, "propagationPolicy": "Background"}
         try:

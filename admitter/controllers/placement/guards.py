@@ -1,4 +1,4 @@
-"""What else decides about Jobs when they are made: the policies of the API server, Kueue, and users' rights.
+"""What else decides about Jobs when they are made: the policies of the API server, and Kueue.
 
 The API server is asked. Policies and Kueue may come and go while the controller runs, so it looks again now
 and then; a watch is no way: servers older than 1.36 lack the kinds.
@@ -15,20 +15,13 @@ import structlog
 from admitter.cache.views import seconds
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.transport import Transport
-from admitter.names import GROUP, MAKERS_POLICY, PLACEMENT_POLICY, SUBMIT_VERB, SUSPEND_POLICY
+from admitter.names import MAKERS_POLICY, PLACEMENT_POLICY, SUSPEND_POLICY
 from admitter.policy.placement_policies import NOTICE_SECONDS
 from admitter.policy.status import Clock
-from admitter.quotas.placement import Maker
 
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
 KUEUE: Final = "/apis/kueue.x-k8s.io"
-REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-REMEMBERED_SECONDS: Final = 10.0
-MOST_REMEMBERED: Final = 10_000
-
-_Question = tuple[Maker, str, str]
-
 LOOKED_AGAIN_SECONDS: Final = 10.0
 
 _MISSING: Final = {
@@ -52,9 +45,7 @@ log = structlog.get_logger(__name__)
 class Presence:
     """When an object was there, as far as this process has looked.
 
-    Attributes:
-        look: since when it is there, in seconds since the epoch; None: it is not.
-        clock: says when to look again, after `LOOKED_AGAIN_SECONDS`.
+    `look` says since when it is there, in seconds since the epoch, or None if it is not.
     """
 
     look: Callable[[], Awaitable[float | None]]
@@ -68,9 +59,6 @@ class Presence:
         """Whether it was there at a moment, in seconds since the epoch.
 
         What has been seen counts when it is gone too: what was made under it does not change by that.
-
-        Raises:
-            ClusterError: the API server does not answer.
         """
         async with self._lock:
             now = self.clock().timestamp()
@@ -84,87 +72,40 @@ class Presence:
         return any(since <= moment <= until for since, until in self._ended)
 
 
-class Guards:
-    """Says what the API server and Kueue have done to a Job that was made at some moment."""
+def marking(transport: Transport, clock: Clock) -> Presence:
+    """When the API server marked the Jobs made then that were a PlacementPolicy's.
 
-    def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
-        self._placing = Presence(self._placing_since, clock)
-        self._kueue = Presence(self._kueue_since, clock)
+    The mark on a Job counts for nothing: without the policies a user could write it. The API server has taken
+    notice of the policy, and of what puts it into force, a while after their creation.
+    """
 
-    async def marked(self, created: float) -> bool:
-        """Whether the API server marked the Jobs made then that were a PlacementPolicy's.
-
-        The mark on a Job counts for nothing: without the policies a user could write it.
-
-        Raises:
-            ClusterError: the API server does not answer.
-        """
-        return await self._placing.at(created)
-
-    async def kueues(self, created: float) -> bool:
-        """Whether a Job made then with the label of Kueue is Kueue's; raises what `marked` raises."""
-        return await self._kueue.at(created)
-
-    async def _placing_since(self) -> float | None:
-        """By when the API server had taken notice of the policy, and of what puts it into force."""
+    async def look() -> float | None:
         try:
-            found = [
-                await self._transport.get(f"{plural}/{PLACEMENT_POLICY}") for plural in (POLICIES, BINDINGS)
-            ]
+            found = [await transport.get(f"{plural}/{PLACEMENT_POLICY}") for plural in (POLICIES, BINDINGS)]
         except NotFoundError:
             return None
         return max(seconds(each["metadata"]["creationTimestamp"]) for each in found) + NOTICE_SECONDS
 
-    async def _kueue_since(self) -> float | None:
-        """When Kueue came does not matter: before that no Job had its label."""
+    return Presence(look, clock)
+
+
+def kueue(transport: Transport, clock: Clock) -> Presence:
+    """When a Job made then with the label of Kueue is Kueue's.
+
+    When Kueue came does not matter: before that no Job had its label.
+    """
+
+    async def look() -> float | None:
         try:
-            await self._transport.get(KUEUE)
+            await transport.get(KUEUE)
         except NotFoundError:
             return None
         return -math.inf
 
-
-class SubmitAccess:
-    """Asks whether the maker of a Job may submit to the queue that a rule has found.
-
-    The answer is remembered for a moment: many Jobs of one user come at once.
-    """
-
-    def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
-        self._clock = clock
-        self._answers: dict[_Question, tuple[bool, float]] = {}
-
-    async def may_submit(self, maker: Maker, namespace: str, queue: str) -> bool:
-        """Whether a user has the verb `submit` on a LocalQueue.
-
-        Raises:
-            ClusterError: the API server does not answer.
-        """
-        question, now = (maker, namespace, queue), self._clock().timestamp()
-        allowed, until = self._answers.get(question, (False, now))
-        if until > now:
-            return allowed
-        if len(self._answers) >= MOST_REMEMBERED:
-            self._answers.clear()
-        attributes = {
-            "verb": SUBMIT_VERB,
-            "group": GROUP,
-            "resource": "localqueues",
-            "namespace": namespace,
-            "name": queue,
-        }
-        spec = {"user": maker.user, "groups": list(maker.groups), "resourceAttributes": attributes}
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        answer = await self._transport.create(REVIEWS, review)
-        allowed = bool(answer["status"].get("allowed"))
-        self._answers[question] = (allowed, now + REMEMBERED_SECONDS)
-        return allowed
+    return Presence(look, clock)
 
 
 async def say_what_is_missing(transport: Transport) -> None:
-    """Say which policies the API server lacks."""
     for name, words in _MISSING.items():
         try:
             await transport.get(f"{POLICIES}/{name}")

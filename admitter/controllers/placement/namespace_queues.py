@@ -29,8 +29,7 @@ WORKERS: Final = 16
 class NamespaceQueues:
     """Makes, sets right and deletes the ClusterQueue and the LocalQueue of each namespace.
 
-    Attributes:
-        changed: called with the name of each ClusterQueue that has or loses a defect.
+    `changed` is called with the name of each ClusterQueue that has or loses a defect.
     """
 
     world: World

@@ -13,12 +13,13 @@ import structlog
 from admitter.api.conditions import PlacementReason
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World
+from admitter.client.access import Access, User
 from admitter.client.errors import ConflictError, InvalidError
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.placement.generator import GeneratedObjectWriter
-from admitter.controllers.placement.guards import Guards, SubmitAccess
+from admitter.controllers.placement.guards import kueue, marking
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.writes import hold, release, settle
 from admitter.policy.catalog import Catalog
@@ -29,6 +30,8 @@ from admitter.policy.status import Clock
 from admitter.quotas.placement import Placed, PlacementError, place
 
 WORKERS: Final = 8
+REMEMBERED_SECONDS: Final = 10.0
+"""For so long an answer counts: many Jobs of one user come at once."""
 ASKED_AGAIN_SECONDS: Final = 60.0
 """Roles are not watched: a user that was refused may have got one since."""
 
@@ -49,8 +52,9 @@ class Placement:
         self._policies = self.catalog.placement
         self._started = self.clock().timestamp()
         self._labelled: dict[str, float] = {}
-        self._access = SubmitAccess(self.transport, self.clock)
-        self._guards = Guards(self.transport, self.clock)
+        self._access = Access(self.transport, lambda: self.clock().timestamp(), REMEMBERED_SECONDS)
+        self._marking = marking(self.transport, self.clock)
+        self._kueue = kueue(self.transport, self.clock)
         self._generator = GeneratedObjectWriter(self.world, self.transport)
         self._said: dict[Key, tuple[str, str, str]] = {}
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
@@ -97,7 +101,6 @@ class Placement:
                 self.queue.add(job.key)
 
     async def converge(self, key: Key) -> None:
-        """Place a Job, or say why it can't be placed."""
         job = self.world.jobs.get(key)
         if job is None or not self._seeks(job):
             self._said.pop(key, None)
@@ -130,9 +133,9 @@ class Placement:
         labelled = self._labelled.get(job.namespace, self._started)
         match self._policies.claim(policy, job, labelled):
             case PlacementClaim.UNLESS_PASSED:
-                return not await self._guards.marked(job.created)
+                return not await self._marking.at(job.created)
             case PlacementClaim.UNLESS_KUEUES:
-                return not await self._guards.kueues(job.created)
+                return not await self._kueue.at(job.created)
             case claim:
                 return claim is PlacementClaim.YES
 
@@ -167,7 +170,7 @@ class Placement:
         maker = job.submission.maker
         if maker is None or not maker.known:
             return True
-        if await self._access.may_submit(maker, job.namespace, placed.queue):
+        if await self._access.may_submit(User(maker.user, maker.groups), job.namespace, placed.queue):
             return True
         words = f"user {maker.user} may not submit to queue {placed.queue} in namespace {job.namespace}"
         await self._leave(policy, job, PlacementReason.SUBMIT_DENIED, words)
@@ -175,12 +178,7 @@ class Placement:
         return False
 
     async def _make(self, policy: ReadPolicy, job: JobView, placed: Placed) -> None:
-        """Make what is missing.
-
-        Raises:
-            PlacementError: the API server rejects it as invalid.
-            ConflictError: it is there by now: look again.
-        """
+        """Make what is missing; PlacementError if the API server rejects it as invalid."""
         for wanted in generated(self.world, policy, job.namespace, placed):
             if store_of(self.world, wanted.plural).get(wanted.key) is not None:
                 raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")

@@ -89,7 +89,6 @@ class QuotaStatuses:
             self._ready.set()
 
     def touch_all(self) -> None:
-        """Any status may have to change."""
         for plural, (store, _) in self.kinds.items():
             for key in [view.key for view in store] + list(store.unreadable):
                 self.touch(plural, key)

@@ -22,12 +22,7 @@ _RESERVED: Final = ConditionType.QUOTA_RESERVED
 
 @dataclass(eq=False)
 class Decisions:
-    """Tells what became of Workloads and Jobs.
-
-    Attributes:
-        workload_of: finds a Workload by its key.
-        closed: whether nothing is logged: a follower decides nothing.
-    """
+    """Tells what became of Workloads and Jobs, unless it is closed: a follower decides nothing."""
 
     metrics: Metrics
     workload_of: Callable[[Key], WorkloadView | None]
@@ -54,7 +49,6 @@ class Decisions:
             self._holding(old, new, new.admission.queue)
 
     def job_changed(self, old: JobView | None, new: JobView | None) -> None:
-        """Tell of a Job that was started."""
         if old is None or new is None or self.closed:
             return
         if not old.suspended or new.suspended or new.started_by != new.workload:

@@ -59,8 +59,7 @@ class _Said:
 class Events:
     """Writes events one after the other; of those that wait, only the newest of a subject's topic is kept.
 
-    Attributes:
-        closed: whether events are dropped: a follower does nothing that users need to know.
+    Closed, it drops them: a follower does nothing that users need to know.
     """
 
     def __init__(self, transport: Transport, clock: Clock, pace: Pace) -> None:

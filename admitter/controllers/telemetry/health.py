@@ -110,11 +110,7 @@ def _refused(status: int, words: str) -> web.Response:
 
 
 async def serve(address: str, port: int, probes: Probes) -> web.AppRunner:
-    """Answer `/healthz`, `/readyz` and `/metrics` until the runner is cleaned up; port 0 picks a free one.
-
-    Raises:
-        OSError: the address is in use.
-    """
+    """Answer `/healthz`, `/readyz` and `/metrics` until the runner is cleaned up; port 0 picks a free one."""
 
     async def alive(_request: web.Request) -> web.Response:
         problem = probes.problem()

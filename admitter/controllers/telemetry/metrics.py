@@ -76,8 +76,7 @@ class _Cell(NamedTuple):
 class StateMetrics:
     """Takes down what is so in a turn of the event loop, and shows it as metrics.
 
-    Attributes:
-        deciding: for each Workload with an admission that is being written, its LocalQueue.
+    `deciding` gives the LocalQueue of each Workload with an admission that is being written.
     """
 
     engine: Engine
@@ -143,12 +142,7 @@ class StateMetrics:
 
 
 class Metrics:
-    """All metrics of one process.
-
-    Attributes:
-        calls: what is counted of the way to the API server.
-        state: reads what is so now; None: there is nothing yet.
-    """
+    """All metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -188,7 +182,6 @@ class Metrics:
         return self
 
     def admitted(self, queue: str, waited: float) -> None:
-        """A Workload was admitted after so many seconds."""
         self._of_queue(self._admissions, queue).inc()
         self._of_queue(self._waits, queue).observe(waited)
 
@@ -206,12 +199,7 @@ class Metrics:
         self._lag.set(seconds)
 
     def leads(self, lease: str, *, holds: bool) -> None:
-        """Say whether this process holds a Lease."""
         self._leader.labels(lease).set(holds)
-
-    def follow(self, state: StateMetrics) -> None:
-        """Show from now on what `state` reads, in place of an earlier reader."""
-        self.state = state
 
     async def page(self) -> bytes:
         """All of it in Prometheus' text format; what is much text is written in another thread."""

@@ -26,6 +26,7 @@ from admitter.controllers.workload.reservation_writer import ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine.cycle import Engine
+from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.lifecycle import Phase, Step, phase_of
 from admitter.policy.pending_reservations import keep_reservations
@@ -50,6 +51,7 @@ class Admissions:
 
     world: World
     engine: Engine
+    catalog: Catalog
     gate: Gate
     reasons: WaitingReasons
     grace: GracePeriods
@@ -91,8 +93,7 @@ class Admissions:
                 yield workload.namespace, workload.queue
 
     def schedule_cycle(self) -> None:
-        """Run a cycle if there is anything to decide."""
-        changed = self.engine.changed or self.gate.stale or self.feed.changed_pods
+        changed = self.engine.changed or self.catalog.stale or self.feed.changed_pods
         if changed or any(map(self._may_amend, self.grace.needless())):
             self._cycle_due.set()
 
@@ -110,7 +111,6 @@ class Admissions:
         return self.world.owners.owns(victim.key)
 
     def _freed(self, queue: str) -> None:
-        """Orphaned pods are gone: their quota is free."""
         self.usage_changed(queue)
         self.schedule_cycle()
 
@@ -144,7 +144,7 @@ class Admissions:
 
     def refresh(self) -> None:
         """Put changed definitions in force at once."""
-        self.gate.refresh()
+        self.catalog.refresh()
         self.schedule_cycle()
 
     async def drained(self) -> None:
@@ -182,11 +182,11 @@ class Admissions:
 
     async def _refresh(self) -> None:
         """Put changed definitions in force, those of a while together."""
-        if self.gate.stale:
+        if self.catalog.stale:
             loop = asyncio.get_running_loop()
             await asyncio.sleep(self._gather)
             began = loop.time()
-            self.gate.refresh()
+            self.catalog.refresh()
             taken = GATHER_TIMES * (loop.time() - began)
             self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
 

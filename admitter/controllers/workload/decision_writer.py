@@ -49,11 +49,8 @@ class DecisionWriter:
     """Writes decisions side by side.
 
     What the engine admits is reserved in its state before it is written. After a write with an unknown
-    outcome it stays reserved until the API server has said what it stores.
-
-    Attributes:
-        overruled: set when the API server says that another controller decides.
-        finishing: whether nothing new is to be written.
+    outcome it stays reserved until the API server has said what it stores. `overruled` is set when the API
+    server says that another controller decides.
     """
 
     world: World
@@ -93,7 +90,6 @@ class DecisionWriter:
             await asyncio.wait([*self.feed.writing.values()])
 
     async def finish(self) -> None:
-        """Wait until what was decided is written, or refused."""
         self.finishing = True
         while self.feed.writing:
             await self.drained()

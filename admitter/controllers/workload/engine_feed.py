@@ -109,8 +109,6 @@ class EngineFeed:
         self.settle(key, uid)
 
     def pause(self, uid: str, seconds: float) -> None:
-        """Let a Workload compete only after a while."""
-
         def over() -> None:
             self.refused.discard(uid)
             if uid in self.keys:

@@ -45,11 +45,9 @@ def is_for_good(error: ApiError) -> bool:
 
 @dataclass(eq=False)
 class RefusedStarts:
-    """Remembers which Jobs, as they were then, could not be started, and why.
+    """Remembers which Jobs, as they were then, could not be started, and why; for so many seconds at most.
 
-    Attributes:
-        seconds: for which a refusal counts at most.
-        over: the start of the Job of the Workload with this key is to be tried again.
+    After that it is `over`: the start of the Job of the Workload with this key is to be tried again.
     """
 
     seconds: float = TRIED_AGAIN_SECONDS
@@ -83,11 +81,7 @@ class RefusedStarts:
 
 @dataclass(eq=False)
 class Evictions:
-    """Evicts Workloads, one step a call.
-
-    Attributes:
-        refused: starts that the API server refused.
-    """
+    """Evicts Workloads, one step a call."""
 
     world: World
     catalog: Catalog
@@ -168,9 +162,7 @@ class Evictions:
 class ShortageEvictions:
     """Looks for victims in trees with too little quota for too long, after each cycle and when a delay ends.
 
-    Attributes:
-        keys_of: finds Workloads by their UIDs.
-        evict: called with the key of each victim; the next step is that its Job is stopped.
+    `evict` is called with the key of each victim; the next step is that its Job is stopped.
     """
 
     world: World

@@ -17,13 +17,7 @@ from admitter.policy.status import Clock
 
 @dataclass(eq=False)
 class GracePeriods:
-    """Follows Workloads with a pending eviction, with a timer for each.
-
-    Attributes:
-        ledger: knows which evictions are still needed.
-        clock: the time, in UTC.
-        over: called with the key of each Workload that has come to the end of its grace period.
-    """
+    """Follows Workloads with a pending eviction, and calls `over` at the end of each one's grace period."""
 
     ledger: Ledger
     clock: Clock
@@ -62,7 +56,6 @@ class GracePeriods:
         return due_step(workload.evict_at, self.clock().timestamp(), needed=self.is_needed(workload))
 
     def is_needed(self, workload: WorkloadView) -> bool:
-        """Whether a preemptor needs the quota that a Workload holds."""
         return self.ledger.evicting(workload.uid)
 
     def _start_timer(self, uid: str, evict_at: float) -> None:

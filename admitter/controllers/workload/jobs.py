@@ -248,7 +248,6 @@ class Jobs:
         return suspended
 
     async def _delete(self, workload: WorkloadView) -> None:
-        """Delete a Workload with a Job that is gone or no longer queued."""
         conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
         body = {"preconditions": conditions, "propagationPolicy": "Background"}
         with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again

@@ -36,8 +36,7 @@ Write = tuple[str, Key, Json]
 class Marks:
     """Writes labels and annotations that are not what they should be.
 
-    Attributes:
-        closed: whether changes are dropped: a follower looks at everything when it leads.
+    Closed, it drops changes: a follower looks at everything when it leads.
     """
 
     def __init__(self, world: World, capacity: Capacity, transport: Transport, pace: Pace) -> None:

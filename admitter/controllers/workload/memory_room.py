@@ -52,7 +52,9 @@ class MemoryRoom:
             return view
         if view.finished:
             return _without_pod_sets(view)
-        if view.admission is None and (view.parked or not self._fits(view.namespace, view.size)):
+        if view.admission is None and (
+            view.parked or not _fits(self._of[view.namespace], self._of.total(), view.size)
+        ):
             self._parked[view.key] = view.size
             return _without_pod_sets(replace(view, parked=True))
         self._held[view.key] = view.size
@@ -87,9 +89,6 @@ class MemoryRoom:
                 planned[key[0]] += size
                 total += size
                 yield key
-
-    def _fits(self, namespace: str, size: int) -> bool:
-        return _fits(self._of[namespace], self._of.total(), size)
 
     def _release(self, key: Key) -> None:
         self._parked.pop(key, None)

@@ -51,8 +51,7 @@ class DeletedWorkload(NamedTuple):
 class OrphanedPods:
     """Counts orphaned pods: labelled pods of a Workload that holds no quota.
 
-    Attributes:
-        freed: called with each queue that has quota free again.
+    `freed` is called with each queue that has quota free again.
     """
 
     world: World

@@ -52,8 +52,7 @@ class ReservationRecord:
 class ReservationWriter:
     """Keeps the pending reservations in statuses as they are in the engine.
 
-    Attributes:
-        on_due: `write` should be called soon, since something has to be written again.
+    When `on_due` is called, `write` should be soon: something has to be written again.
     """
 
     def __init__(self, world: World, engine: Engine, reasons: WaitingReasons, writes: StatusWrites) -> None:
@@ -135,7 +134,6 @@ class ReservationWriter:
                 self._forget(uid)
 
     def generation(self, uid: str, key: Key) -> int:
-        """How many pending reservations a Workload has had."""
         made, view = self._records.get(uid), self._world.workloads.get(key)
         written = view.reservation.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)

@@ -40,16 +40,13 @@ class WaitingReasons:
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def want(self, key: Key, waiting: Waiting) -> None:
-        """A Workload waits for this reason from now on."""
         self._wanted[key] = waiting
         self._ready.set()
 
     def forget(self, key: Key) -> None:
-        """A Workload waits no longer."""
         self._wanted.pop(key, None)
 
     def admitted(self, workload: WorkloadView) -> None:
-        """Tell the user that a Workload has been admitted."""
         message = workload.condition(ConditionType.ADMITTED).get("message", "")
         self.events.record(subject(workload), EventReason.ADMITTED, str(message))
 

@@ -72,11 +72,7 @@ async def _write(
 
 @dataclass(eq=False)
 class StatusWrites:
-    """Writes decisions to statuses.
-
-    Attributes:
-        slots: bounds how much is written at a time; what is written is looked up within one.
-    """
+    """Writes decisions to statuses; what is written is looked up within one of a bounded number of slots."""
 
     world: World
     transport: Transport
@@ -86,20 +82,11 @@ class StatusWrites:
         self.slots = asyncio.Semaphore(AT_A_TIME)
 
     async def patch(self, view: WorkloadView, body: Json, query: Json | None = None) -> WorkloadView:
-        """Patch the status of a Workload; the store gets what the API server answers.
-
-        Raises:
-            ClusterError: it is not known to be written.
-        """
+        """Patch the status of a Workload; the store gets what the API server answers."""
         raw = await self.transport.patch(f"{workload_path(view.key)}/status", body, query=query)
         return self.world.read_workloads.take(raw)
 
     async def read(self, key: Key) -> WorkloadView:
-        """The Workload as the API server has it.
-
-        Raises:
-            ClusterError: it can't be read.
-        """
         return self.world.read_workloads.take(await self.transport.get(workload_path(key)))
 
     async def resolve(self, key: Key, uid: str, *, lost: bool) -> None:

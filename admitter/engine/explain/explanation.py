@@ -25,26 +25,18 @@ _ByPodSet = dict[str, tuple[_T, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """One resource in one flavor, for one pod set. All amounts are in the resource's unit.
-
-    Attributes:
-        asked: what all pods of the pod set ask for, apart from other pod sets.
-        free: what the queue has left of its own.
-        borrowable: what it could borrow on top of that.
-        cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
-        keepers: queues that keep quota unused by a `lendingLimit`, and how much, the most first.
-        claimed: how much is free, and not to be borrowed since others that wait own it.
-        claims: what these are: the UID of each, the subtree that owns it, and how much of that it claims.
-    """
+    """One resource in one flavor, for one pod set. All amounts are in the resource's unit."""
 
     flavor: str
     resource: str
-    asked: int
-    free: int
-    borrowable: int
-    cut_by_max: int
+    asked: int  # what all pods of the pod set ask for, apart from other pod sets
+    free: int  # what the queue has left of its own
+    borrowable: int  # what it could borrow on top of that
+    cut_by_max: int  # by how much `max`, of the queue or a cohort above it, makes that less
+    # queues that keep quota unused by a `lendingLimit`, and how much, the most first
     keepers: tuple[tuple[Node, int], ...]
-    claimed: int = 0
+    claimed: int = 0  # how much is free, and not to be borrowed since others that wait own it
+    # what these are: the UID of each, the subtree that owns it, and how much of that it claims
     claims: tuple[tuple[str, Node, int], ...] = ()
 
     @property
@@ -55,26 +47,20 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a workload waits now.
-
-    Attributes:
-        refusal: the rule that stops it; None if nothing does: it has not been looked at yet.
-        amounts: for each pod set by name, every flavor that suits it.
-        mismatches: for each pod set by name, the flavors that do not suit it.
-        ahead: how many wait before it in its queue.
-        evictable: UIDs of workloads that its queue's policy would let it evict, if that were enough.
-        sought: whether `evictable` and `blocking` were looked for to the end; if not, both are empty.
-    """
+    """Why a workload waits now."""
 
     workload: Workload
-    refusal: Refusal | None
-    amounts: dict[str, tuple[Amounts, ...]]
+    refusal: Refusal | None  # the rule that stops it; None if nothing does: it has not been looked at yet
+    amounts: dict[str, tuple[Amounts, ...]]  # for each pod set by name, every flavor that suits it
+    # for each pod set by name, the flavors that do not suit it
     mismatches: dict[str, tuple[FlavorRefusal, ...]]
-    ahead: int
+    ahead: int  # how many wait before it in its queue
+    # UIDs of workloads that its queue's policy would let it evict, if that were enough
     evictable: tuple[str, ...]
+    # UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
+    # would. Of a preemptor with a pending reservation: its victims
     blocking: tuple[str, ...]
-    """UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
-    would. Of a preemptor with a pending reservation: its victims."""
+    # whether `evictable` and `blocking` were looked for to the end; if not, both are empty
     sought: bool = True
 
 

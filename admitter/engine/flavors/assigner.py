@@ -26,29 +26,22 @@ Giving = Callable[[Queue, Workload, FlavorResource], int]
 
 @dataclass
 class Proposal:
-    """Flavors for all pod sets of a workload.
+    """Flavors for all pod sets of a workload."""
 
-    Attributes:
-        admitted: makes the admission that it would get: most proposals come to nothing.
-        usage: that as sums by flavor and resource.
-        borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
-            once `borrows` was asked, which may be dear.
-        preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
-            it fits now.
-        first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
-        borrows: whether it takes more than its queue's own quota once all possible victims of that are gone.
-    """
-
-    admitted: Callable[[], Admission]
-    usage: dict[FlavorResource, int]
+    admitted: Callable[[], Admission]  # makes the admission that it would get: most proposals come to nothing
+    usage: dict[FlavorResource, int]  # that as sums by flavor and resource
+    # whether it takes more than its queue's own quota; if something must be evicted for it, only once
+    # `borrows` was asked, which may be dear
     borrowing: bool = False
+    # choices that fit only if something else is evicted, and what they ask for; empty if all of it fits now
     preempting: dict[Passed, Usage] = field(default_factory=dict)
+    # whether no other flavor was passed over for what is in use: whenever it fits, it is made again
     first: bool = False
+    # whether it takes more than its queue's own quota once all possible victims of that are gone
     borrows: Callable[[], bool] = bool
 
     @cached_property
     def admission(self) -> Admission:
-        """What it would get."""
         return self.admitted()
 
 
@@ -57,8 +50,6 @@ class Assigner:
 
     def __init__(self, book: Book, flavors: Mapping[str, Flavor], giving: Giving) -> None:
         """Find flavors by what is in use; every flavor that a queue names is among `flavors`."""
-        self._book = book
-        self._flavors = flavors
         self._giving = giving
         self._ground = AttemptContext(book, flavors)
 
@@ -72,7 +63,7 @@ class Assigner:
                     if self.mismatch(pod_set, name) is None:
                         for resource in wanted:
                             key = queue.key(name, resource)
-                            needed = pod_set.request(resource, self._flavors[name]) * pod_set.count
+                            needed = pod_set.request(resource, self._ground.flavors[name]) * pod_set.count
                             found[key] = min(found.get(key, needed), needed)
         return found
 
@@ -92,7 +83,7 @@ class Assigner:
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
-        slots = _slots(workload, queue, self._flavors)
+        slots = _slots(workload, queue, self._ground.flavors)
         preempts = queue.preemption.allowed and room is None
         giving = partial(self._giving, queue, workload) if preempts else None
         ground = self._ground if room is None else replace(self._ground, room=room)
@@ -107,20 +98,19 @@ class Assigner:
 
         None: it needs several, so what was chosen for one may matter for the next.
         """
-        slots = _slots(workload, queue, self._flavors)
+        slots = _slots(workload, queue, self._ground.flavors)
         if len(slots) != 1 or _uncovered(workload, queue) is not None:
             return None
         giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
-        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving), in_vain)
+        attempt = Attempt(self._ground, queue, slots, (), giving)
 
-    @staticmethod
-    def _alone(
-        workload: Workload, queue: Queue, attempt: Attempt, in_vain: InVain
-    ) -> Iterator[Proposal | Refusal]:
-        for _ in attempt.alone(in_vain):
-            yield _proposal(workload, queue, attempt)
-        assert attempt.refusal is not None, "what can't be filled says why"
-        yield attempt.refusal
+        def ways() -> Iterator[Proposal | Refusal]:
+            for _ in attempt.alone(in_vain):
+                yield _proposal(workload, queue, attempt)
+            assert attempt.refusal is not None, "what can't be filled says why"
+            yield attempt.refusal
+
+        return ways()
 
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
@@ -128,7 +118,7 @@ class Assigner:
         The proposal is what the last one could get, since when neither queues nor flavors have changed; it
         says whether it borrows as of now.
         """
-        usage, book = proposal.usage.items(), self._book
+        usage, book = proposal.usage.items(), self._ground.book
         if not proposal.first or not book.fits(queue.name, usage):
             return None
         borrowing = any(book.cell(queue.name, key).borrows(amount) for key, amount in usage)
@@ -152,18 +142,20 @@ class Assigner:
             taken: dict[str, Flavor] = {}
             usage = dict(assignment.usage)
             for resource, name in assignment.flavors:
-                if (name, resource) not in offered or mismatch(asking, self._flavors[name]) is not None:
+                if (name, resource) not in offered or mismatch(
+                    asking, self._ground.flavors[name]
+                ) is not None:
                     return False
-                if usage[resource] != asking.request(resource, self._flavors[name]) * assignment.count:
+                if usage[resource] != asking.request(resource, self._ground.flavors[name]) * assignment.count:
                     return False
-                if conflict(asking, self._flavors[name], taken.values()) is not None:
+                if conflict(asking, self._ground.flavors[name], taken.values()) is not None:
                     return False
-                taken[name] = self._flavors[name]
+                taken[name] = self._ground.flavors[name]
         return True
 
     def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
         """Why a pod set's pods could not run on a flavor; None if they could."""
-        flavor = self._flavors[name]
+        flavor = self._ground.flavors[name]
         return mismatch(pod_set, flavor) or oversize(pod_set, flavor)
 
 

@@ -1,7 +1,7 @@
 """One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.engine.flavors.matching import conflict, mismatch, oversize
@@ -11,23 +11,14 @@ from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule, reason_of
 
-Passed = tuple[int, int, str]
-"""A choice: the places of pod set and group, and the flavor's name."""
-
-Combination = frozenset[Passed]
-"""Choices that were made together."""
-
+Passed = tuple[int, int, str]  # a choice: the places of pod set and group, and the flavor's name
+Combination = frozenset[Passed]  # choices that were made together
+Wanted = Sequence[tuple[FlavorResource, int]]  # how much is asked of what, each once
+# What victims in the workload's own queue would free of a resource in a flavor.
 Giving = Callable[[FlavorResource], int]
-"""What victims in the workload's own queue would free of a resource in a flavor."""
-
-Wanted = Sequence[tuple[FlavorResource, int]]
-"""How much is asked of what, each once."""
-
+# Whether something would be borrowed; the second argument says whether it fits.
 Borrowing = Callable[[Wanted, bool], bool]
-"""Whether something would be borrowed; the second argument says whether it fits."""
-
-InVain = Callable[[Wanted], bool]
-"""Whether it is known at a glance that no evictions make room."""
+InVain = Callable[[Wanted], bool]  # whether it is known at a glance that no evictions make room
 
 MOST_DEAD_ENDS: Final = 200
 """After so many combinations that came to nothing no others are tried: their number could be huge."""
@@ -35,44 +26,29 @@ MOST_DEAD_ENDS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What one group of a queue's resources has to provide for one pod set.
+    """What one group of a queue's resources has to provide for one pod set."""
 
-    Attributes:
-        number: the place of the pod set in its workload.
-        place: the place of the group in its queue.
-        group: resources that get one flavor together.
-        wanted: by flavor, what all of the pods ask of them; nothing is 0.
-    """
-
-    number: int
+    number: int  # the place of the pod set in its workload
     pod_set: PodSet
-    place: int
-    group: Group
-    wanted: Mapping[str, Mapping[str, int]]
+    place: int  # the place of the group in its queue
+    group: Group  # resources that get one flavor together
+    wanted: Mapping[str, Mapping[str, int]]  # by flavor, what all of the pods ask of them; nothing is 0
 
 
+@dataclass(slots=True, eq=False)
 class Choice:
-    """A flavor for a slot; `rank` orders choices from good to bad.
+    """A flavor for a slot; `rank` orders choices from good to bad."""
 
-    Attributes:
-        wanted: what all slots ask of it up to this one, by what this one asks of it.
-        fits: whether enough of it is free.
-    """
-
-    __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
-
-    def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
-        """Choose; whether it would be borrowed is computed when asked for, as it may be dear."""
-        self.flavor = flavor
-        self.wanted = wanted
-        self.fits = fits
-        self._borrowing = borrowing
-        self._borrows: bool | None = None
+    flavor: str
+    wanted: Wanted  # what all slots ask of it up to this one, by what this one asks of it
+    borrowing: Borrowing  # asked once if at all, as it may be dear
+    fits: bool  # whether enough of it is free
+    _borrows: bool | None = None
 
     @property
     def borrows(self) -> bool:
         if self._borrows is None:
-            self._borrows = self._borrowing(self.wanted, self.fits)
+            self._borrows = self.borrowing(self.wanted, self.fits)
         return self._borrows
 
     @property
@@ -93,46 +69,25 @@ class AttemptContext:
     room: Callable[[Cell, int], bool] = Cell.fits
 
 
+@dataclass(eq=False)
 class Attempt:
-    """Fills the slots of a workload one after the other, each on top of what those before it got.
+    """Fills the slots of a workload one after the other, each on top of what those before it got."""
 
-    Attributes:
-        picks: a choice for each that is filled.
-        usage: what they use together.
-        first: whether no flavor was passed over so far for what is in use.
-        refusal: why no combination was found.
-    """
-
-    def __init__(
-        self,
-        ground: AttemptContext,
-        queue: Queue,
-        slots: list[Slot],
-        passed: Collection[Combination],
-        giving: Giving | None,
-    ) -> None:
-        """Begin with no choice made.
-
-        Those in `passed` are not to be preempted for together. Without `giving` none counts that fits only if
-        something else is evicted.
-        """
-        self.slots = slots
-        self.picks: list[Choice] = []
-        self.usage: dict[FlavorResource, int] = {}
-        self.refusal: Refusal | None = None
-        self.first = True
-        self._queue = queue
-        self._book = ground.book
-        self._flavors = ground.flavors
-        self._room = ground.room
-        self._passed = passed
-        self._giving = giving
-        self._left = MOST_DEAD_ENDS
+    ground: AttemptContext
+    queue: Queue
+    slots: list[Slot]
+    passed: Collection[Combination]  # choices that are not to be preempted for together
+    giving: Giving | None  # None: nothing counts that fits only if something else is evicted
+    picks: list[Choice] = field(default_factory=list)  # a choice for each slot that is filled
+    usage: dict[FlavorResource, int] = field(default_factory=dict)  # what they use together
+    refusal: Refusal | None = None  # why no combination was found
+    first: bool = True  # whether no flavor was passed over so far for what is in use
+    _left: int = MOST_DEAD_ENDS
 
     def fill(self) -> bool:
         """Fill all slots that are left; False, with nothing changed, if no combination does."""
         if len(self.picks) == len(self.slots):
-            return not self._passed or self._allowed()
+            return not self.passed or self._allowed()
         slot = self.slots[len(self.picks)]
         for choice in self._choices(slot):
             self.picks.append(choice)
@@ -202,7 +157,7 @@ class Attempt:
     def _allowed(self) -> bool:
         """Whether what was chosen is not known to be hopeless; if it is, this is a dead end."""
         chosen = self.preempting()
-        if not any(combination <= chosen.keys() for combination in self._passed):
+        if not any(combination <= chosen.keys() for combination in self.passed):
             return True
         *_, slot = chosen.values()
         busy = [judged for name in slot.group.flavors if (judged := self._without(slot, name)) is not None]
@@ -221,7 +176,7 @@ class Attempt:
 
     def _use(self, slot: Slot, choice: Choice, sign: int) -> None:
         for resource, amount in slot.wanted[choice.flavor].items():
-            key = self._queue.key(choice.flavor, resource)
+            key = self.queue.key(choice.flavor, resource)
             self.usage[key] = self.usage.get(key, 0) + sign * amount
 
     def _choices(self, slot: Slot) -> Iterator[Choice]:
@@ -253,7 +208,7 @@ class Attempt:
         yield from sorted(found, key=lambda choice: choice.rank)
 
     def _passed_over(self, choice: Choice) -> bool:
-        fungibility = self._queue.fungibility
+        fungibility = self.queue.fungibility
         return (not choice.fits and not fungibility.preempt) or (not fungibility.borrow and choice.borrows)
 
     def _others(self, slot: Slot) -> dict[str, Flavor]:
@@ -261,7 +216,7 @@ class Attempt:
         if not self.picks:
             return {}
         return {
-            pick.flavor: self._flavors[pick.flavor]
+            pick.flavor: self.ground.flavors[pick.flavor]
             for other, pick in zip(self.slots, self.picks, strict=False)
             if other.number == slot.number
         }
@@ -278,20 +233,18 @@ class Attempt:
             wanted = slot.wanted[slot.group.flavors[0]]
             self.refusal = Refusal(
                 reason,
-                self._queue.name,
+                self.queue.name,
                 asked=tuple(wanted.items()),
                 pod_set=slot.pod_set.name if several else "",
                 flavors=refusals,
-                preempts=reason is Reason.INSUFFICIENT_QUOTA and self._queue.preemption.allowed,
+                preempts=reason is Reason.INSUFFICIENT_QUOTA and self.queue.preemption.allowed,
             )
         others_may_help = others or len(self.picks) == len(self.slots)
-        shared = any(
-            self.usage.get(self._queue.key(f, r)) for f in slot.group.flavors for r in slot.wanted[f]
-        )
+        shared = any(self.usage.get(self.queue.key(f, r)) for f in slot.group.flavors for r in slot.wanted[f])
         self._left = self._left - 1 if shared or others_may_help else 0
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
-        flavor = self._flavors[name]
+        flavor = self.ground.flavors[name]
         refused = mismatch(slot.pod_set, flavor)
         if refused is None and others:
             refused = conflict(slot.pod_set, flavor, others.values())
@@ -301,22 +254,22 @@ class Attempt:
             return refused
         fits, wanted = True, []
         for resource, amount in slot.wanted[name].items():
-            key = self._queue.key(name, resource)
+            key = self.queue.key(name, resource)
             lacks = self._lacks(key, amount)
             if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
             wanted.append((key, self.usage.get(key, 0) + amount))
         alone = (slot.number, slot.place, name)
-        if not fits and (self._giving is None or frozenset({alone}) in self._passed):
+        if not fits and (self.giving is None or frozenset({alone}) in self.passed):
             return self._busy(slot, name)
         return Choice(name, wanted, self._borrows, fits=fits)
 
     def _borrows(self, wanted: Wanted, fits: bool) -> bool:
         """Whether something would be borrowed; if others must go for it, once all of its own queue have."""
-        giving = self._giving
+        giving = self.giving
         for key, more in wanted:
-            cell = self._book.cell(self._queue.name, key)
+            cell = self.ground.book.cell(self.queue.name, key)
             if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
@@ -324,28 +277,28 @@ class Attempt:
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
         for resource, amount in slot.wanted[name].items():
-            if self._lacks(self._queue.key(name, resource), amount) is not None:
+            if self._lacks(self.queue.key(name, resource), amount) is not None:
                 return self._short(slot, name, Rule.BUSY, resource)
         raise AssertionError("a flavor is called busy that is free")
 
     def _lacks(self, key: FlavorResource, amount: int) -> Rule | None:
         """Whether so much more of a resource is too much now, or would always be; None if it fits."""
-        cell = self._book.cell(self._queue.name, key)
+        cell = self.ground.book.cell(self.queue.name, key)
         needed, together = self.usage.get(key, 0) + amount, cell.together
         if together is None:
-            if self._room(cell, needed):
+            if self.ground.room(cell, needed):
                 return None
             return Rule.LIMIT if needed > cell.potential_available() else Rule.BUSY
         in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
         if needed > cell.potential_available() or in_all > together.limit:
             return Rule.LIMIT
-        if not self._room(cell, needed) or in_all > together.limit - together.used:
+        if not self.ground.room(cell, needed) or in_all > together.limit - together.used:
             return Rule.BUSY
         return None
 
     def _short(self, slot: Slot, name: str, rule: Rule, resource: str) -> FlavorRefusal:
         """A resource is short in a flavor; if another flavor would need another amount, that is said too."""
-        cell = self._book.cell(self._queue.name, self._queue.key(name, resource))
+        cell = self.ground.book.cell(self.queue.name, self.queue.key(name, resource))
         asked = slot.wanted[name][resource]
         needed = asked if asked != slot.wanted[slot.group.flavors[0]][resource] else 0
         return FlavorRefusal(

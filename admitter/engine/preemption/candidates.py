@@ -1,11 +1,12 @@
 """Which workloads might be evicted, and by what right: what all rules of preemption have in common."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush, heapreplace, merge
 from itertools import repeat
 from operator import itemgetter
+from typing import ClassVar
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.book import Book
@@ -29,17 +30,13 @@ class CandidateContext:
 
 
 class Pool:
-    """All candidates of one queue.
-
-    Attributes:
-        side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
-        own: whether it is the preemptor's own queue.
-    """
+    """All candidates of one queue."""
 
     def __init__(self, ground: CandidateContext, queue: str, side: Node) -> None:
         self.queue = queue
+        # the preemptor's queue, or the cohort above it that is below the nearest node above both queues
         self.side = side
-        self.own = side == ("queue", queue)
+        self.own = side == ("queue", queue)  # whether it is the preemptor's own queue
         self._held: dict[FlavorResource, int] = {}
         self._ground = ground
         self._candidates: list[Candidate] = []
@@ -146,29 +143,20 @@ class InLine(Pool):
         return self._lines[key].largest
 
 
+@dataclass(eq=False)
 class QueuePools:
     """The candidates of many queues that part from the preemptor's at one place, all in line.
 
     A queue is looked at when the first of it is taken, or when all have to be known.
     """
 
-    own = False
-
-    def __init__(
-        self,
-        ground: CandidateContext,
-        side: Node,
-        lines: CandidateLines[Reservation],
-        lesser: Lesser,
-        among: Callable[[str], bool],
-    ) -> None:
-        """Those that are `lesser` are candidates, of queues that are `among` those meant."""
-        self._ground = ground
-        self._side = side
-        self._lines = lines
-        self._lesser = lesser
-        self._among = among
-        self._pools: dict[str, InLine] = {}
+    ground: CandidateContext
+    side: Node
+    lines: CandidateLines[Reservation]
+    lesser: Lesser  # those that are `lesser` are candidates
+    among: Callable[[str], bool]  # whether a queue is one of those meant
+    own: ClassVar = False
+    _pools: dict[str, InLine] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return any(True for _ in self._fronts())
@@ -197,18 +185,18 @@ class QueuePools:
     def _fronts(self) -> Iterator[tuple[Place, str]]:
         """The queues that have any, each once, in the order of the first of each."""
         seen: set[str] = set()
-        for place, name in self._lines.fronts(self._ground.contested, self._lesser.below):
+        for place, name in self.lines.fronts(self.ground.contested, self.lesser.below):
             if name not in seen:
                 seen.add(name)
-                if self._among(name):
+                if self.among(name):
                     yield place, name
 
     def _pool(self, name: str) -> InLine:
         found = self._pools.get(name)
         if found is None:
-            lines = self._lines.of(name)
-            mine = {key: lines[key] for key in self._ground.contested if key in lines}
-            found = self._pools[name] = InLine(self._ground, name, self._side, mine, self._lesser)
+            lines = self.lines.of(name)
+            mine = {key: lines[key] for key in self.ground.contested if key in lines}
+            found = self._pools[name] = InLine(self.ground, name, self.side, mine, self.lesser)
         return found
 
 
@@ -242,8 +230,7 @@ class OverQuota(Pool):
         return Candidate(excess.reservation, self) if self._eligible(excess.reservation) else None
 
 
-Group = Pool | QueuePools
-"""Candidates that are looked at together."""
+Group = Pool | QueuePools  # candidates that are looked at together
 
 
 def pools_of(groups: Iterable[Group]) -> Iterator[Pool]:

@@ -12,23 +12,18 @@ Keys = frozenset[FlavorResource]
 
 
 class Demand:
-    """What one preemptor asks for. Its attributes are as of before the first candidate is taken out.
-
-    Attributes:
-        usage: what it would use.
-        contested: in what of that too little is free.
-        limited: resources of which its queue would use too much in all flavors together.
-        withheld: what of the usage there is room for, but not beside what others claim.
-    """
+    """What one preemptor asks for. Its attributes are as of before the first candidate is taken out."""
 
     def __init__(self, ledger: Ledger, root: Node, queue: str, usage: Usage) -> None:
         self._ledger = ledger
         self._book = ledger.planned
         self._root = root
         self._queue = queue
-        self.usage = tuple((key, amount) for key, amount in usage if amount)
+        self.usage = tuple((key, amount) for key, amount in usage if amount)  # what it would use
         self._wanted = [(key, self._book.cell(queue, key), amount) for key, amount in self.usage]
+        # in what of that too little is free
         self.contested: Keys = frozenset(key for key, cell, amount in self._wanted if amount > cell.vacant())
+        # what of the usage there is room for, but not beside what others claim
         self.withheld = tuple(
             (key, amount)
             for key, cell, amount in self._wanted
@@ -38,6 +33,7 @@ class Demand:
         for _, cell, amount in self._wanted:
             if cell.together is not None:
                 self._together[cell.together] = self._together.get(cell.together, 0) + amount
+        # resources of which its queue would use too much in all flavors together
         self.limited = frozenset(
             key[1]
             for key, cell, _ in self._wanted

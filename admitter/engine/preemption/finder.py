@@ -26,12 +26,7 @@ from admitter.engine.quota.tree import Node
 
 
 class CandidateFinder:
-    """Looks in the queues of the preemptor's tree.
-
-    Attributes:
-        due: when the first may be preempted of those met so far that have not run long enough; inf if none.
-            Candidates are met one by one, as they are taken.
-    """
+    """Looks in the queues of the preemptor's tree."""
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload, demand: Demand) -> None:
         self._scene = scene
@@ -44,6 +39,8 @@ class CandidateFinder:
         self._ground = CandidateContext(scene.tree, scene.ledger.planned, demand.contested)
         self._root = scene.tree.root(queue.name)
         self._displaced = scene.ledger.is_displaced(preemptor.uid)
+        # when the first may be preempted of those met so far that have not run long enough; inf if none.
+        # Candidates are met one by one, as they are taken
         self.due = inf
 
     def own(self) -> tuple[list[Group], NamespaceShare]:

@@ -32,7 +32,7 @@ class Glance:
         self._preemptor = preemptor
         self._book = scene.ledger.planned
         self._root = scene.tree.root(queue.name)
-        self._tells: bool | None = None
+        self._tells: bool | None = None  # whether a glance tells; None: that is not looked up yet
         self._lesser = ANY_RANK
 
     def _look_up(self) -> bool:

@@ -18,15 +18,12 @@ MOST_STEPS: Final = 2000
 
 
 class Victims(NamedTuple):
-    """What may be evicted for a preemptor.
+    """What may be evicted for a preemptor."""
 
-    Attributes:
-        reservations: of the workloads that would have to go; empty if there are none.
-        bound: whether there would be some, but the preemptor would not leave what others claim, or relies
-            on pending evictions for others.
-    """
-
+    # of the workloads that would have to go; empty if there are none
     reservations: Sequence[Reservation] = ()
+    # whether there would be some, but the preemptor would not leave what others claim, or relies on pending
+    # evictions for others
     bound: bool = False
 
 

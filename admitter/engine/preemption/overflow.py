@@ -6,6 +6,7 @@ stays.
 """
 
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.preemption.candidates import Candidate, CandidateContext, Pool, place
@@ -13,16 +14,15 @@ from admitter.engine.quota.ledger import Ledger, Reservation
 from admitter.engine.quota.tree import Node, Tree
 
 
+@dataclass
 class Overflow:
     """Use of a tree beyond the limits at its root; what is looked at is the plan, and stays as it is."""
 
-    def __init__(self, tree: Tree, ledger: Ledger, root: Node) -> None:
-        self._tree = tree
-        self._ledger = ledger
-        self._book = ledger.planned
-        self._root = root
-        # By how much each limit is passed; negative: how much is left.
-        self._over: dict[FlavorResource, int] = {}
+    tree: Tree
+    ledger: Ledger
+    root: Node
+    # by how much each limit is passed; negative: how much is left
+    _over: dict[FlavorResource, int] = field(default_factory=dict)
 
     def victims(self, leaving: AbstractSet[str]) -> list[Reservation]:
         """A smallest set, in order, without which the rest is within the limits.
@@ -30,16 +30,16 @@ class Overflow:
         Pods that outlived their Workload are on their way out: they are no reason to evict others. So are
         workloads that are `leaving` for another reason than preemption.
         """
-        cells = self._book.cells(self._root).items()
+        cells = self.ledger.planned.cells(self.root).items()
         self._over = {key: cell.total - cell.limit for key, cell in cells if cell.limit is not None}
-        names = self._tree.members(self._root)
-        reservations = [r for name in names for r in self._ledger.reservations(name)]
-        rest = [r for r in reservations if not self._ledger.evicting(r.holder)]
+        names = self.tree.members(self.root)
+        reservations = [r for name in names for r in self.ledger.reservations(name)]
+        rest = [r for r in reservations if not self.ledger.evicting(r.holder)]
         for reservation in rest:
             if reservation.workload is None or reservation.holder in leaving:
                 self._count(reservation, -1)
-        ground = CandidateContext(self._tree, self._book, frozenset())
-        pools = {name: Pool(ground, name, self._root) for name in names}
+        ground = CandidateContext(self.tree, self.ledger.planned, frozenset())
+        pools = {name: Pool(ground, name, self.root) for name in names}
         staying = (r for r in rest if r.workload is not None and r.holder not in leaving)
         return self._among(sorted((Candidate(r, pools[r.queue]) for r in staying), key=place))
 

@@ -14,72 +14,49 @@ from admitter.engine.quota.tree import Node, Tree
 class Grounds(StrEnum):
     """The rule that allows an eviction (docs/design/preemption.md)."""
 
-    LOWER_PRIORITY = "LowerPriority"
-    """In the preemptor's own queue."""
-    NEWER = "NewerEqualPriority"
-    """In the preemptor's own queue."""
+    LOWER_PRIORITY = "LowerPriority"  # in the preemptor's own queue
+    NEWER = "NewerEqualPriority"  # in the preemptor's own queue
+    # in the preemptor's own queue, of a namespace with a larger share of it
     NAMESPACE_SHARE = "NamespaceShare"
-    """In the preemptor's own queue, of a namespace with a larger share of it."""
-    RECLAIM = "Reclaim"
-    """Elsewhere: the preemptor's queue, or a cohort above it, takes back what it lent."""
-    BORROW = "BorrowLowerPriority"
-    """Elsewhere: the preemptor borrows instead."""
+    RECLAIM = "Reclaim"  # elsewhere: the preemptor's queue, or a cohort above it, takes back what it lent
+    BORROW = "BorrowLowerPriority"  # elsewhere: the preemptor borrows instead
+    # elsewhere: the preemptor's queue takes its part of what no queue uses
     GUARANTEED_SHARE = "GuaranteedShare"
-    """Elsewhere: the preemptor's queue takes its part of what no queue uses."""
-    FAIR_SHARE = "FairShare"
-    """Elsewhere: of a queue or cohort with a larger share of what is borrowed."""
+    FAIR_SHARE = "FairShare"  # elsewhere: of a queue or cohort with a larger share of what is borrowed
 
 
 class Passing(StrEnum):
     """The rule by which a workload is admitted before another one of its queue that goes first by rank."""
 
-    BEST_EFFORT = "BestEffortFIFO"
-    """What does not fit does not hold up what comes after it."""
-    NAMESPACE_SHARE = "WeightedShare"
-    """The namespace with the smallest share of the queue goes first."""
-    PROMISED = "Promised"
-    """It had a pending reservation when the other one came."""
+    BEST_EFFORT = "BestEffortFIFO"  # what does not fit does not hold up what comes after it
+    NAMESPACE_SHARE = "WeightedShare"  # the namespace with the smallest share of the queue goes first
+    PROMISED = "Promised"  # it had a pending reservation when the other one came
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A workload that was passed by one that was admitted.
+    """A workload that was passed by one that was admitted."""
 
-    Attributes:
-        workload: the first of those of the queue that wait and go before by rank.
-    """
-
-    workload: Workload
+    workload: Workload  # the first of those of the queue that wait and go before by rank
     rule: Passing
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two places of the tree, and their weighted shares of what is borrowed there.
+    """Two places of the tree, and their weighted shares of what is borrowed there."""
 
-    Attributes:
-        victim: where the victim's way to the root parts from the preemptor's.
-        preemptor: the same on the preemptor's side.
-        before: the victim's share before the eviction.
-        after: the preemptor's share once it is in.
-    """
-
-    victim: Node
-    preemptor: Node
-    before: Share
-    after: Share
+    victim: Node  # where the victim's way to the root parts from the preemptor's
+    preemptor: Node  # the same on the preemptor's side
+    before: Share  # the victim's share before the eviction
+    after: Share  # the preemptor's share once it is in
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why one victim may be evicted.
-
-    Attributes:
-        compared: shares, if it goes by those of queues and cohorts.
-    """
+    """Why one victim may be evicted."""
 
     grounds: Grounds
-    compared: Compared | None = None
+    compared: Compared | None = None  # shares, if it goes by those of queues and cohorts
 
 
 class Receipts:

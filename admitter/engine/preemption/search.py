@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
 from admitter.engine.model import FlavorResource, Usage, Workload
@@ -12,6 +14,7 @@ from admitter.engine.preemption.candidates import Group, PreemptionRule, pools_o
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
+from admitter.engine.preemption.glance import InVain
 from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
@@ -23,37 +26,65 @@ from admitter.engine.quota.tree import Node
 
 
 class SearchResult(NamedTuple):
-    """Victims, or what a refusal may wait for.
+    """Victims, or what a refusal may wait for."""
 
-    Attributes:
-        victims: a smallest set; empty if no set of allowed ones lets the preemptor in.
-        grounds: the rule by which victims of other queues were found.
-        candidates: all that were found, rule by rule.
-        barred: whether there are no victims for no other reason than what the own queue uses. The workload
-            must ask for a single resource, in a queue with one cohort above it at most.
-        share: with fair sharing, how large a share another queue of that cohort must have to give anything.
-        giving: where namespaces share the queue, how large a share one of them must keep to give anything.
-        due: when the first may be preempted of those that have not run long enough; inf if there are none.
-        withheld: what of the usage there is room for, but not beside what others claim.
-        bound: whether victims were found, and the preemptor would not leave what others claim, or relies on
-            pending evictions for others.
-    """
-
-    victims: Sequence[Reservation]
-    grounds: Grounds
+    victims: Sequence[Reservation]  # a smallest set; empty if no set of allowed ones lets the preemptor in
+    grounds: Grounds  # the rule by which victims of other queues were found
     usage: Usage
-    candidates: Sequence[Group]
+    candidates: Sequence[Group]  # all that were found, rule by rule
+    # whether there are no victims for no other reason than what the own queue uses. The workload must ask for
+    # a single resource, in a queue with one cohort above it at most
     barred: bool
+    # with fair sharing, how large a share another queue of that cohort must have to give anything
     share: Share
+    # where namespaces share the queue, how large a share one of them must keep to give anything
     giving: NamespaceShare
+    # when the first may be preempted of those that have not run long enough; inf if there are none
     due: float
-    withheld: Usage
+    withheld: Usage  # what of the usage there is room for, but not beside what others claim
+    # whether victims were found, and the preemptor would not leave what others claim, or relies on pending
+    # evictions for others
     bound: bool
 
     @property
     def evictable(self) -> Counter[FlavorResource]:
         """What all candidates use of what is asked for, allowed together or not."""
         return _sums(self.candidates, self.usage)
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What evictions could have done for a workload that got no nomination.
+
+    It sums up what searches came to: the most that was `evictable`, and all else as in `SearchResult`.
+    """
+
+    evictable: dict[FlavorResource, int] = field(default_factory=dict)
+    barred: bool = True
+    share: Share = ENDLESS
+    giving: NamespaceShare = NO_NAMESPACE_GIVES
+    due: float = inf
+    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
+    bound: bool = False
+
+    def glanced(self, seen: InVain) -> None:
+        """Take in what a glance saw to be in vain."""
+        evictable = self.evictable
+        for key, amount in seen.evictable.items():
+            if amount > evictable.get(key, -1):
+                evictable[key] = amount
+        self.barred &= seen.barred
+
+    def note(self, result: SearchResult) -> None:
+        """Take in what a search has found that came to nothing."""
+        for key, amount in result.evictable.items():
+            self.evictable[key] = max(self.evictable.get(key, 0), amount)
+        self.barred &= result.barred
+        self.share = min(self.share, result.share)
+        self.giving = min(self.giving, result.giving)
+        self.due = min(self.due, result.due)
+        self.withheld.update(dict.fromkeys(result.withheld))
+        self.bound |= result.bound
 
 
 class _Attempt(NamedTuple):

@@ -33,11 +33,8 @@ class ClaimBlocked:
     def track(self, members: EquivalenceClass, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
         """A class was marked inadmissible.
 
-        Args:
-            members: the class.
-            wanted: what it has room for, each for itself, whatever others claim.
-            bound: what it may ask for, if others could be evicted for it but for claims, or for pending
-                evictions.
+        It has room for all that is `wanted`, each for itself, whatever others claim. It may ask for what is
+        `bound`, if others could be evicted for it but for claims, or for pending evictions.
         """
         root = self._tree.root(members.queue)
         self._bound[root].pop(members, None)
@@ -75,12 +72,9 @@ class ClaimBlocked:
         return False
 
     def is_kept(self, queue: str, needs: Mapping[FlavorResource, int], *, each: bool) -> bool:
-        """Whether less claims could let something of a queue in that did not fit.
+        """Whether less claims could let something of a queue in that did not fit, and needs so much at least.
 
-        Args:
-            queue: the queue's name.
-            needs: how much it needs of each flavor and resource at least.
-            each: whether it fits as soon as any of that does; else anything may help.
+        With `each` it fits as soon as any of its needs does; else anything may help.
         """
         cells = ((self._book.cell(queue, key), amount) for key, amount in needs.items())
         if each:

@@ -20,24 +20,18 @@ from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Node, Tree
 
-Taken = Mapping[str, Usage]
-"""By the UIDs of workloads, what they have got."""
+Taken = Mapping[str, Usage]  # by the UIDs of workloads, what they have got
 
 NOTHING_TAKEN: Final[Taken] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What others may not newly borrow, for the sake of one workload.
-
-    Attributes:
-        node: the subtree that owns what it asks for: its queue, or a cohort above it.
-        amounts: how much of the subtree's quota the workload asks for.
-    """
+    """What others may not newly borrow, for the sake of one workload."""
 
     uid: str
-    node: Node
-    amounts: tuple[tuple[FlavorResource, int], ...]
+    node: Node  # the subtree that owns what it asks for: its queue, or a cohort above it
+    amounts: tuple[tuple[FlavorResource, int], ...]  # how much of the subtree's quota the workload asks for
 
 
 _Left = list[dict[FlavorResource, int]]
@@ -46,17 +40,12 @@ _Left = list[dict[FlavorResource, int]]
 
 @dataclass(frozen=True, slots=True)
 class _LookedAt:
-    """In what state something of a queue was looked for that owns what it asks for.
-
-    Attributes:
-        left: in the subtrees around it.
-        together: by resource, in all flavors together where that is limited.
-    """
+    """In what state something of a queue was looked for that owns what it asks for."""
 
     version: int
     pending: PendingQueue
-    left: _Left
-    together: dict[str, int]
+    left: _Left  # in the subtrees around it
+    together: dict[str, int]  # by resource, in all flavors together where that is limited
 
     def may_differ(self, before: "_LookedAt") -> bool:
         """Whether what did not own enough may do so now: something is defined anew, or more is left."""
@@ -127,9 +116,8 @@ class Claims:
         Nothing of it may start before a preemptor that is `awaited`: it has a pending reservation. Workloads
         have `taken` so much since the claim was made.
 
-        Returns:
-            How much less others have to leave than before, by flavor and resource; what is taken now by what
-            claimed it is none of that.
+        Returns how much less others have to leave than before, by flavor and resource; what is taken now by
+        what claimed it is none of that.
         """
         before = self._of.get(queue)
         definition = self._tree.queues.get(queue)

@@ -16,41 +16,29 @@ from admitter.engine.quota.tree import Node, Tree
 
 
 class Nomination(NamedTuple):
-    """What a workload could get, and what would have to make room for it.
-
-    Attributes:
-        victims: what would have to be evicted.
-        grounds: by which rule those of other queues would.
-        places: places of less important workloads of its queue that it would take over.
-    """
+    """What a workload could get, and what would have to make room for it."""
 
     proposal: Proposal
-    victims: Sequence[Reservation] = ()
-    grounds: Grounds = Grounds.RECLAIM
+    victims: Sequence[Reservation] = ()  # what would have to be evicted
+    grounds: Grounds = Grounds.RECLAIM  # by which rule those of other queues would
+    # places of less important workloads of its queue that it would take over
     places: Sequence[PendingReservation] = ()
 
 
 @dataclass(slots=True)
 class CompetingHead:
-    """A queue's head that competes.
-
-    Attributes:
-        borrowing: whether it would borrow; False as long as it might do without.
-        nomination: what it could get; None if that is found out when its turn comes.
-        nominated_at: after how many decisions that was found, or glanced at.
-    """
+    """A queue's head that competes."""
 
     workload: Workload
-    borrowing: bool
-    nomination: Nomination | None
-    nominated_at: int
+    borrowing: bool  # whether it would borrow; False as long as it might do without
+    nomination: Nomination | None  # what it could get; None if that is found out when its turn comes
+    nominated_at: int  # after how many decisions that was found, or glanced at
 
 
 class ByRank:
     """Heads that compete, one a queue, where nothing is shared by weight: one line."""
 
-    lazy: Final = True
-    """Whether heads may compete that have no nomination yet."""
+    lazy: Final = True  # whether heads may compete that have no nomination yet
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[bool, Rank], CompetingHead]] = []

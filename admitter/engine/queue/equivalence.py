@@ -7,20 +7,21 @@ changes that its refusal depends on. So a cycle costs as much as there are class
 
 import heapq
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.cells import Cell
-from admitter.engine.quota.fair_shares import NO_SHARE
+from admitter.engine.quota.fair_shares import NO_SHARE, Share
 from admitter.engine.quota.namespace_shares import NO_SHARE as NOTHING_KEPT
+from admitter.engine.quota.namespace_shares import NamespaceShare
 from admitter.engine.refusal import Refusal
 
 Rank = tuple[int, float, str]
 
-Shape = tuple[Hashable, ...]
-"""What makes workloads of a queue alike."""
+Shape = tuple[Hashable, ...]  # what makes workloads of a queue alike
 
 
 class Need(NamedTuple):
@@ -31,48 +32,35 @@ class Need(NamedTuple):
     cell: Cell
 
 
+@dataclass(eq=False)
 class EquivalenceClass:
-    """Waiting workloads of one shape in one queue, first come first.
+    """Waiting workloads of one shape in one queue, first come first."""
 
-    Attributes:
-        namespace: of all its workloads, where namespaces share the queue; else of the first.
-        shape: what makes them alike.
-        inadmissible: why none of it fits; None if that has to be found out.
-        needs: what must be free at least, any one of it; empty if other things may help too.
-        refusal: why none of it fitted when it was marked inadmissible last.
-        share: with fair sharing, how large a share another queue must have to give anything.
-        giving: where namespaces share the queue, how large a share one must keep to give anything.
-        owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
-        least: how much it needs of each flavor and resource at least, and by which version of the tree.
-        proposal: what the last of it could get without evictions, if nothing in use made it that.
-        back_off: until when nothing is evicted for it; None: something may be.
-    """
-
-    def __init__(
-        self, requeued: Callable[["EquivalenceClass"], None], queue: str, namespace: str, shape: Shape
-    ) -> None:
-        """Begin with no workload; `requeued` is called when it is to be tried again."""
-        self._requeued = requeued
-        self.queue = queue
-        self.namespace = namespace
-        self.shape = shape
-        self.members: dict[str, Workload] = {}
-        self.inadmissible: Refusal | None = None
-        self.needs: list[Need] = []
-        self.refusal: Refusal | None = None
-        self.share = NO_SHARE
-        self.giving = NOTHING_KEPT
-        self.proposal: Proposal | None = None
-        self.owned: tuple[int, int, Proposal] | None = None
-        self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
-        self.back_off: BackOff | None = None
-        self._heap: list[tuple[Rank, str]] = []
-        self._head: Workload | None = None
-        # The last reported refusal, and the workloads for which it was not reported yet.
-        self._reported: Refusal | None = None
-        self._unreported: set[str] = set()
-        self.ticket = 0
-        self._quotas: list[FreedQuota] = []
+    requeued: Callable[["EquivalenceClass"], None]  # called when it is to be tried again
+    queue: str
+    namespace: str  # of all its workloads, where namespaces share the queue; else of the first
+    shape: Shape  # what makes them alike
+    back_off: BackOff | None  # until when nothing is evicted for it; None: something may be
+    members: dict[str, Workload] = field(default_factory=dict)
+    inadmissible: Refusal | None = None  # why none of it fits; None if that has to be found out
+    # what must be free at least, any one of it; empty if other things may help too
+    needs: list[Need] = field(default_factory=list)
+    refusal: Refusal | None = None  # why none of it fitted when it was marked inadmissible last
+    share: Share = NO_SHARE  # with fair sharing, how large a share another queue must have to give anything
+    # where namespaces share the queue, how large a share one must keep to give anything
+    giving: NamespaceShare = NOTHING_KEPT
+    # what the last of it could get without evictions, if nothing in use made it that
+    proposal: Proposal | None = None
+    # what the last of it claimed: by which version of the tree, how far above its queue, and what
+    owned: tuple[int, int, Proposal] | None = None
+    # how much it needs of each flavor and resource at least, and by which version of the tree
+    least: tuple[int, Mapping[FlavorResource, int]] | None = None
+    ticket: int = 0
+    _heap: list[tuple[Rank, str]] = field(default_factory=list)
+    _head: Workload | None = None
+    _reported: Refusal | None = None  # the refusal that was reported last
+    _unreported: set[str] = field(default_factory=set)  # the workloads for which that was not reported yet
+    _quotas: list["FreedQuota"] = field(default_factory=list)
 
     def add(self, workload: Workload) -> None:
         self.members[workload.uid] = workload
@@ -142,7 +130,7 @@ class EquivalenceClass:
         """It may fit now that others have freed something."""
         self.inadmissible = None
         self.ticket += 1
-        self._requeued(self)
+        self.requeued(self)
 
     def mark_inadmissible_again(self, shortfalls: Iterable[int]) -> None:
         """It was retried in vain: it is inadmissible as before, and lacks so much of each of its needs."""
@@ -156,15 +144,13 @@ class EquivalenceClass:
         self._quotas.clear()
 
 
+@dataclass(slots=True, eq=False)
 class FreedQuota:
     """The classes that wait for one resource in one flavor of a tree, and how much was ever freed there."""
 
-    __slots__ = ("due", "freed", "waiting")
-
-    def __init__(self) -> None:
-        self.freed = 0
-        self.waiting: set[EquivalenceClass] = set()
-        self.due: list[tuple[int, int, int, EquivalenceClass]] = []
+    freed: int = 0
+    waiting: set[EquivalenceClass] = field(default_factory=set)
+    due: list[tuple[int, int, int, EquivalenceClass]] = field(default_factory=list)
 
 
 def requeue_all(classes: Collection[EquivalenceClass]) -> bool:

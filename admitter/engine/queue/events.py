@@ -7,8 +7,7 @@ from typing import NamedTuple
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.quota.tree import Node
 
-Amounts = Collection[tuple[FlavorResource, int]]
-"""How much of each flavor and resource."""
+Amounts = Collection[tuple[FlavorResource, int]]  # how much of each flavor and resource
 
 
 class UsageShrank(NamedTuple):
@@ -26,17 +25,11 @@ class ClaimsLessened(NamedTuple):
 
 
 class UsageGrew(NamedTuple):
-    """A queue uses more by the plan than before, or other workloads of it may be evicted.
+    """A queue uses more by the plan than before, or other workloads of it may be evicted."""
 
-    Attributes:
-        queue: its name.
-        keys: in what it, or a cohort above it, borrows more than before.
-        newcomer: what uses more; None: anything of the queue.
-    """
-
-    queue: str
-    keys: Collection[FlavorResource]
-    newcomer: Workload | None = None
+    queue: str  # its name
+    keys: Collection[FlavorResource]  # in what it, or a cohort above it, borrows more than before
+    newcomer: Workload | None = None  # what uses more; None: anything of the queue
 
 
 class PendingReservationMade(NamedTuple):
@@ -90,15 +83,10 @@ class EvictionCancelled(NamedTuple):
 
 
 class Redefined(NamedTuple):
-    """Queues, cohorts or flavors were defined anew.
+    """Queues, cohorts or flavors were defined anew."""
 
-    Attributes:
-        queues: for which that makes a difference.
-        roots: of the trees for which it does.
-    """
-
-    queues: AbstractSet[str]
-    roots: AbstractSet[Node]
+    queues: AbstractSet[str]  # for which that makes a difference
+    roots: AbstractSet[Node]  # of the trees for which it does
 
 
 OfQueue = (

@@ -14,7 +14,7 @@ from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import guaranteed
-from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.preemption.search import Outlook
 from admitter.engine.queue.claim_blocked import ClaimBlocked
 from admitter.engine.queue.equivalence import EquivalenceClass, FreedQuota, Need
 from admitter.engine.quota.fair_shares import NO_SHARE
@@ -26,40 +26,25 @@ from admitter.engine.refusal import Reason, Refusal
 class Look(Enum):
     """What a glance at an equivalence class says."""
 
-    SHORT = auto()
-    """Nothing that it needs is free."""
-    FITS = auto()
-    """Something is free, and perhaps within the queue's own."""
-    BORROWS = auto()
-    """What is free would be borrowed."""
-    UNSURE = auto()
-    """Only a nomination tells."""
+    SHORT = auto()  # nothing that it needs is free
+    FITS = auto()  # something is free, and perhaps within the queue's own
+    BORROWS = auto()  # what is free would be borrowed
+    UNSURE = auto()  # only a nomination tells
 
 
 class InadmissibleClasses:
-    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree.
-
-    Attributes:
-        claim_blocked: those of them that have room but for claims.
-    """
+    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree."""
 
     def __init__(self, tree: Tree, ledger: Ledger, assigner: Assigner, claim_blocked: ClaimBlocked) -> None:
         self._tree = tree
         self._ledger = ledger
         self._book = ledger.planned
         self._assigner = assigner
-        self.claim_blocked = claim_blocked
+        self.claim_blocked = claim_blocked  # those of them that have room but for claims
         self._quotas: defaultdict[tuple[Node, FlavorResource], FreedQuota] = defaultdict(FreedQuota)
 
     def mark(self, members: EquivalenceClass, head: Workload, refusal: Refusal, outlook: Outlook) -> None:
-        """Do not try a class again before something changes that its refusal depends on.
-
-        Args:
-            members: the class.
-            head: its first workload.
-            refusal: why that does not fit.
-            outlook: what evictions could have done for it.
-        """
+        """Do not try a class again before something changes that the refusal of its head depends on."""
         queue, simple = self._tree.queues[head.queue], self._is_simple(head)
         uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
         keys = {} if uncovered else self._assigner.interests(fewest(head) or head, queue)

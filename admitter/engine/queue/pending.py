@@ -97,9 +97,8 @@ class PendingQueue:
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = EquivalenceClass(
-                self.requeued, self._queue, workload.namespace, shape
+                self.requeued, self._queue, workload.namespace, shape, self.back_off(workload)
             )
-            members.back_off = self.back_off(workload)
         self._class_of[workload.uid] = members
         members.add(workload)
         if self._is_displaced(workload.uid):

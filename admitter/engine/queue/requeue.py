@@ -107,8 +107,7 @@ BY_PREEMPTION: Final[frozenset[Rule]] = frozenset(
     }
 )
 """What these select preempts; in a tree in which no queue may, they are not asked."""
-_OF_USE: Final = (events.UsageShrank, events.UsageGrew)
-"""The events with such rules."""
+_OF_USE: Final = (events.UsageShrank, events.UsageGrew)  # the events with such rules
 
 
 class Requeue:

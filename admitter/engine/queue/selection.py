@@ -6,6 +6,7 @@ that have to be looked at for that: those of the classes.
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
 
 from admitter.engine.model import FlavorResource, Workload
@@ -18,57 +19,35 @@ from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares, Share
 from admitter.engine.quota.ledger import Ledger
-from admitter.engine.quota.redefinition import concerned
 from admitter.engine.quota.tree import Tree
 
 
+@dataclass(eq=False)
 class Selection:
-    """Selects classes of all that waits.
+    """Selects classes of all that waits."""
 
-    Attributes:
-        changed: the queues in which something could be decided.
-    """
-
-    def __init__(
-        self,
-        tree: Tree,
-        ledger: Ledger,
-        pending: dict[str, PendingQueue],
-        inadmissible: InadmissibleClasses,
-        claims: Claims,
-    ) -> None:
-        """Select among what waits.
-
-        Args:
-            tree: the quota tree.
-            ledger: what each workload holds.
-            pending: what waits, by queue.
-            inadmissible: what of it was refused.
-            claims: to be made anew where all is tried again.
-        """
-        self._tree = tree
-        self._ledger = ledger
-        self._book = ledger.planned
-        self._pending = pending
-        self._inadmissible = inadmissible
-        self._claims = claims
-        self.changed: set[str] = set()
+    tree: Tree
+    ledger: Ledger
+    pending: dict[str, PendingQueue]
+    inadmissible: InadmissibleClasses
+    claims: Claims  # to be made anew where all is tried again
+    changed: set[str] = field(default_factory=set)  # the queues in which something could be decided
 
     def is_preempting(self, queue: str) -> bool:
         """Whether any queue in the tree of this one may preempt."""
-        return bool(self._tree.preempting(self._tree.root(queue)))
+        return bool(self.tree.preempting(self.tree.root(queue)))
 
     def with_room(self, event: events.UsageShrank | events.ClaimsLessened) -> set[str]:
         """Of the tree what lacked no more than has been freed since its refusal, if a glance agrees."""
-        found = self._inadmissible.freed(self._tree.root(event.queue), self._felt(*event))
-        may_fit = [members for members in found if self._inadmissible.look(members) is not Look.SHORT]
+        found = self.inadmissible.freed(self.tree.root(event.queue), self._felt(*event))
+        may_fit = [members for members in found if self.inadmissible.look(members) is not Look.SHORT]
         for members in may_fit:
             members.retry_as_known()
         return {members.queue for members in may_fit}
 
     def _felt(self, queue: str, usage: events.Amounts) -> list[tuple[FlavorResource, int]]:
         """Where it is felt that a queue has freed something: with a limit on all flavors, in all of them."""
-        felt, owner = list(usage), self._tree.queues.get(queue)
+        felt, owner = list(usage), self.tree.queues.get(queue)
         if owner is None or not owner.limits:
             return felt
         for (flavor, resource), amount in list(felt):
@@ -79,7 +58,7 @@ class Selection:
 
     def kept_out_by_claims(self, event: events.RoundBegan) -> set[str]:
         """Of the tree what claims kept out: others have taken its room, or what kept it from evicting."""
-        return self._inadmissible.claim_blocked.requeue(event.root)
+        return self.inadmissible.claim_blocked.requeue(event.root)
 
     def entitled(self, event: events.UsageShrank) -> set[str]:
         """Of the queue what is within its own or its guaranteed share now, and so may take that back.
@@ -87,7 +66,7 @@ class Selection:
         Only where the queue may take from others: in itself rank decides, whatever it uses. Where namespaces
         share it, of those that use less whatever waits.
         """
-        pending, owner = self._pending.get(event.queue), self._tree.queues.get(event.queue)
+        pending, owner = self.pending.get(event.queue), self.tree.queues.get(event.queue)
         if pending is None or owner is None or not owner.preemption.allowed:
             return set()
         policy = owner.preemption
@@ -102,15 +81,15 @@ class Selection:
         return {event.queue} if found else set()
 
     def _requeue_entitled(self, queue: str, pending: PendingQueue) -> bool:
-        return pending.requeue_entitled(partial(self._inadmissible.is_entitled, queue))
+        return pending.requeue_entitled(partial(self.inadmissible.is_entitled, queue))
 
     def on_smaller_side(self, event: events.UsageShrank) -> set[str]:
         """With fair sharing, on the queue's side of the root all that preempts: its share is smaller now."""
-        root = self._tree.root(event.queue)
-        if not self._tree.fair(root):
+        root = self.tree.root(event.queue)
+        if not self.tree.fair(root):
             return set()
-        *_, side = [node for node in self._tree.path(("queue", event.queue)) if node != root]
-        return self._requeue_by_share(self._tree.below(side), ENDLESS)
+        *_, side = [node for node in self.tree.path(("queue", event.queue)) if node != root]
+        return self._requeue_by_share(self.tree.below(side), ENDLESS)
 
     def evicting_within(self, event: events.UsageGrew) -> set[str]:
         """Of the queue what may evict there what has come in, by shares; by rank none is tried.
@@ -118,25 +97,25 @@ class Selection:
         What comes later makes no room for what was refused before, since rank decides in a queue. But what is
         free alone no longer tells whether such a class fits.
         """
-        pending, owner = self._pending.get(event.queue), self._tree.queues.get(event.queue)
+        pending, owner = self.pending.get(event.queue), self.tree.queues.get(event.queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return set()
         may_evict = partial(_may_evict, owner, event.newcomer)
         found = pending.forget_needs(may_evict)
-        if self._tree.fair(self._tree.root(event.queue)):
+        if self.tree.fair(self.tree.root(event.queue)):
             found |= pending.requeue_matching(may_evict)
         return {event.queue} if found else set()
 
     def with_smaller_share(self, event: events.UsageGrew) -> set[str]:
         """With fair sharing, what may take from the queue or a cohort above it: their shares are larger."""
         names: set[str] = set()
-        if not self._tree.fair(self._tree.root(event.queue)):
+        if not self.tree.fair(self.tree.root(event.queue)):
             return names
-        shares, parents = FairShares(self._tree, self._book), self._tree.parents()
-        for node in self._tree.path(("queue", event.queue)):
+        shares, parents = FairShares(self.tree, self.ledger.planned), self.tree.parents()
+        for node in self.tree.path(("queue", event.queue)):
             above, share = parents.get(node), shares.of(node)
             if above is not None and share > NO_SHARE:
-                names |= self._requeue_by_share(self._tree.below(above), share)
+                names |= self._requeue_by_share(self.tree.below(above), share)
         return names
 
     def evicting_borrowers(self, event: events.UsageGrew) -> set[str]:
@@ -145,10 +124,10 @@ class Selection:
         Also what respects queues that would reclaim: one that keeps its own without a victim borrows more.
         """
         names: set[str] = set()
-        root = self._tree.root(event.queue)
-        if self._tree.fair(root):
+        root = self.tree.root(event.queue)
+        if self.tree.fair(root):
             return names
-        for members in self._inadmissible.waiting(root, event.keys):
+        for members in self.inadmissible.waiting(root, event.keys):
             if not members.needs and self._preempts(members.queue):
                 members.requeue()
                 names.add(members.queue)
@@ -159,8 +138,8 @@ class Selection:
         return self._by_guarantee(event.queue, lambda: self._uses_less_than_its_own(*event))
 
     def _uses_less_than_its_own(self, queue: str, usage: events.Amounts) -> bool:
-        used = self._book.used(queue)
-        return any(used.get(key, 0) < self._tree.minimum(queue, key) for key, _ in usage)
+        used = self.ledger.planned.used(queue)
+        return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
 
     def by_guarantee(self, event: events.UsageGrew) -> set[str]:
         """Of the tree what preempts by guaranteed shares, or must respect them: these have changed."""
@@ -168,24 +147,24 @@ class Selection:
 
     def _by_guarantee(self, queue: str, larger: Callable[[], bool]) -> set[str]:
         names: set[str] = set()
-        root = self._tree.root(queue)
-        by_share = self._tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
-        if not by_share or self._tree.fair(root):
+        root = self.tree.root(queue)
+        by_share = self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
+        if not by_share or self.tree.fair(root):
             return names
-        for name in by_share & self._pending.keys():
-            pending = self._pending[name]
+        for name in by_share & self.pending.keys():
+            pending = self.pending[name]
             if (pending.unsure or larger()) and self._requeue_entitled(name, pending):
                 names.add(name)
-        return names | self._requeue_all(self._tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+        return names | self._requeue_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def more_important(self, event: events.PendingReservationMade) -> set[str]:
         """Of the queue what has a higher priority, and could take the pending reservation over."""
-        pending = self._pending.get(event.queue)
+        pending = self.pending.get(event.queue)
         return {event.queue} if pending is not None and pending.requeue_above(event.priority) else set()
 
     def older(self, event: events.Arrived) -> set[str]:
         """The workload's class, if it is the first of that and may evict by age what others could not."""
-        queue, pending = self._tree.queues.get(event.queue), self._pending[event.queue]
+        queue, pending = self.tree.queues.get(event.queue), self.pending[event.queue]
         if queue is None or queue.preemption.within is not WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY:
             return set()
         members = pending.class_of(event.workload)
@@ -205,33 +184,33 @@ class Selection:
 
     def all_of_tree(self, event: events.EvictionCancelled) -> set[str]:
         """Whatever waits in the tree, and its pending reservations."""
-        return self._try_all({*self._tree.members(self._tree.root(event.queue))})
+        return self._try_all({*self.tree.members(self.tree.root(event.queue))})
 
     def all_concerned(self, event: events.Redefined) -> set[str]:
         """Whatever waits in the queues and trees, and their pending reservations."""
-        kept = (self._pending, self._ledger.queues_with_pending)
-        return self._try_all({name for names in kept for name in concerned(self._tree, names, *event)})
+        kept = (self.pending, self.ledger.queues_with_pending)
+        return self._try_all({name for names in kept for name in self.tree.concerned(names, *event)})
 
     def _try_all(self, queues: AbstractSet[str]) -> set[str]:
         """Whatever waits in some queues; returns also those with nothing but pending reservations."""
         names = self._requeue_all(queues)
         for name in names:
-            self._claims.mark(name)
-        return names | (queues & self._ledger.queues_with_pending.keys())
+            self.claims.mark(name)
+        return names | (queues & self.ledger.queues_with_pending.keys())
 
     def _requeue_all(self, queues: AbstractSet[str]) -> set[str]:
-        names = {*(queues & self._pending.keys())}
+        names = {*(queues & self.pending.keys())}
         for name in names:
-            self._pending[name].requeue()
+            self.pending[name].requeue()
         return names
 
     def _requeue_by_share(self, queues: Iterable[str], share: Share) -> set[str]:
         """What preempts and may take something from a queue of some share."""
-        preempting = [name for name in queues if name in self._pending and self._preempts(name)]
-        return {name for name in preempting if self._pending[name].requeue_by_share(share)}
+        preempting = [name for name in queues if name in self.pending and self._preempts(name)]
+        return {name for name in preempting if self.pending[name].requeue_by_share(share)}
 
     def _preempts(self, queue: str) -> bool:
-        found = self._tree.queues.get(queue)
+        found = self.tree.queues.get(queue)
         return found is not None and found.preemption.allowed
 
 

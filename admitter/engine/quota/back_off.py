@@ -11,29 +11,21 @@ from typing import Final
 
 from admitter.engine.quota.ledger import Ledger
 
-FIRST_SECONDS: Final = 10
-"""For how long nothing is evicted after the first place."""
+FIRST_SECONDS: Final = 10  # for how long nothing is evicted after the first place
 LONGEST_SECONDS: Final = 600
 """For how long at most. A workload that has held its quota as long has used it; after as long a quiet time
 one counts less."""
-MOST: Final = 7
-"""As many count at most: with them the pause has its longest."""
+MOST: Final = 7  # as many count at most: with them the pause has its longest
 
-Pair = tuple[str, str]
-"""A queue, and a namespace with workloads in it."""
+Pair = tuple[str, str]  # a queue, and a namespace with workloads in it
 
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """A time in which the workloads of a queue and namespace evict nothing.
+    """A time in which the workloads of a queue and namespace evict nothing."""
 
-    Attributes:
-        count: how often a place was given back lately, this time included.
-        until: when it is over, in seconds since the epoch.
-    """
-
-    count: int
-    until: float
+    count: int  # how often a place was given back lately, this time included
+    until: float  # when it is over, in seconds since the epoch
 
 
 def seconds(count: int) -> int:
@@ -42,16 +34,12 @@ def seconds(count: int) -> int:
 
 
 class ReturnedReservations:
-    """Follows the places that evictions have made, and what becomes of them.
-
-    Attributes:
-        lasting: the back-offs that are not over, as of the last turn.
-        gained: UIDs of workloads with places that evictions have made, and that they have not used.
-    """
+    """Follows the places that evictions have made, and what becomes of them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self.lasting: dict[Pair, BackOff] = {}
+        self.lasting: dict[Pair, BackOff] = {}  # the back-offs that are not over, as of the last turn
+        # UIDs of workloads with places that evictions have made, and that they have not used
         self.gained: set[str] = set()
         self._known: dict[Pair, BackOff] = {}
         self._news: list[tuple[Pair, float | None]] = []

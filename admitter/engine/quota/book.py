@@ -5,20 +5,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.cells import NO_QUOTA, Cell, FlavorsTogether, Renewal
-from admitter.engine.quota.tree import Node, Tree
+from admitter.engine.quota.tree import Node, Tree, discard
 
 
 class Book:
     """The use of a tree: sums by queue, and a cell for each place that they reach.
 
     Sums are kept by queue whether or not it is defined. The tree says when a node has changed.
-
-    Attributes:
-        renewal: of the claims on what is not in use.
     """
 
     def __init__(self, tree: Tree) -> None:
-        self.renewal = Renewal()
+        self.renewal = Renewal()  # of the claims on what is not in use
         self._tree = tree
         self._used: defaultdict[str, dict[FlavorResource, int]] = defaultdict(dict)
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}
@@ -35,11 +32,7 @@ class Book:
     def add(
         self, queue: str, usage: Iterable[tuple[FlavorResource, int]], sign: int = 1
     ) -> list[FlavorResource]:
-        """Add use to a queue, or remove it with sign -1.
-
-        Returns:
-            Where a subtree borrows more than before.
-        """
+        """Add use to a queue, or remove it with sign -1; returns where a subtree borrows more than before."""
         used = self._used[queue]
         more = []
         for key, amount in usage:
@@ -84,17 +77,9 @@ class Book:
         if self.cell(queue, key).borrows():
             self._borrowers[root, key].add(queue)
         else:
-            self._drop_borrower(queue, root, key)
-
-    def _drop_borrower(self, queue: str, root: Node, key: FlavorResource) -> None:
-        borrowers = self._borrowers.get((root, key))
-        if borrowers is not None:
-            borrowers.discard(queue)
-            if not borrowers:
-                del self._borrowers[root, key]
+            discard(self._borrowers, (root, key), queue)
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
-        """The cell of a queue."""
         found = self._cells.get((queue, key))
         if found is None:
             found = self._cells[queue, key] = self.at(("queue", queue), key)
@@ -107,13 +92,7 @@ class Book:
         usage: Iterable[tuple[FlavorResource, int]],
         room: Callable[[Cell, int], bool] = Cell.fits,
     ) -> bool:
-        """Whether so much is free; nothing fits everywhere.
-
-        Args:
-            queue: for which.
-            usage: how much of each flavor and resource.
-            room: whether a cell has room for so much.
-        """
+        """Whether so much is free in a queue: `room` says so of each cell; nothing fits everywhere."""
         together: dict[FlavorsTogether, int] = {}
         for key, amount in usage:
             if amount:
@@ -130,7 +109,6 @@ class Book:
         return None if limit is None else self._together[queue].setdefault(resource, FlavorsTogether(limit))
 
     def at(self, node: Node, key: FlavorResource) -> Cell:
-        """The cell of any node."""
         found = self._nodes[node].get(key)
         if found is None:
             for place in reversed(self._tree.path(node)):  # from the root on: each hangs below the last one
@@ -156,7 +134,6 @@ class Book:
         cell.define(self._tree.quotas(node).get(key, NO_QUOTA))
 
     def drop(self, cohort: Node) -> None:
-        """A cohort is gone: nothing was below it."""
         self._nodes.pop(cohort, None)
         self._unused.pop(cohort, None)
 
@@ -164,7 +141,7 @@ class Book:
         """A queue is about to change: nothing of it is kept by its tree until it is put there again."""
         root = self._tree.root(queue)
         for key in self._nodes.get(("queue", queue), ()):
-            self._drop_borrower(queue, root, key)
+            discard(self._borrowers, (root, key), queue)
         for key in self._unused.get(root, ()):
             self._unused[root][key] -= self._left(queue, key)
 

@@ -23,36 +23,23 @@ Age = tuple[float, float, Size, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Pods of one workload that are alike, or one pod.
+    """Pods of one workload that are alike, or one pod."""
 
-    Attributes:
-        age: their place in the order.
-        holder: the UID of their workload.
-        size: what one of them uses.
-        pod: the name of the pod; empty for those that are not there yet.
-    """
-
-    age: Age
-    holder: str
-    size: Size
+    age: Age  # their place in the order
+    holder: str  # the UID of their workload
+    size: Size  # what one of them uses
     count: int
-    pod: str = ""
+    pod: str = ""  # the name of the pod; empty for those that are not there yet
 
 
 @dataclass(frozen=True, slots=True)
 class OverQuotaUse:
-    """What a workload has over its quota.
-
-    Attributes:
-        newest: the age of its newest place that is over.
-        pods: those of its pods that are over.
-        coming: whether the next pod that takes a place of it will be over.
-    """
+    """What a workload has over its quota."""
 
     reservation: Reservation
-    newest: Age
-    pods: frozenset[str]
-    coming: bool
+    newest: Age  # the age of its newest place that is over
+    pods: frozenset[str]  # those of its pods that are over
+    coming: bool  # whether the next pod that takes a place of it will be over
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ does a definition: a cell hands up by how much what it lends and what it takes h
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.policy import Quota
@@ -12,32 +13,19 @@ from admitter.engine.policy import Quota
 NO_QUOTA: Final = Quota()
 
 
+@dataclass(slots=True, eq=False)
 class FlavorsTogether:
-    """One resource in all flavors of one queue that has a limit on that.
+    """One resource in all flavors of one queue that has a limit on that."""
 
-    Attributes:
-        limit: the most that may be in use, in the resource's unit.
-        used: what is.
-    """
-
-    __slots__ = ("limit", "used")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+    limit: int  # the most that may be in use, in the resource's unit
+    used: int = 0  # what is
 
 
+@dataclass(slots=True, eq=False)
 class Renewal:
-    """Lets claims be made anew before any of them is looked at: most decisions concern none.
+    """Lets claims be made anew before any of them is looked at: most decisions concern none."""
 
-    Attributes:
-        due: makes them anew; None: they are as they should be.
-    """
-
-    __slots__ = ("due",)
-
-    def __init__(self) -> None:
-        self.due: Callable[[], None] | None = None
+    due: Callable[[], None] | None = None  # makes them anew; None: they are as they should be
 
     def run(self) -> None:
         """Make them anew if that is due."""
@@ -46,52 +34,24 @@ class Renewal:
             due()
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
-    """One resource in one flavor at one node. All amounts are in the resource's unit.
+    """One resource in one flavor at one node. All amounts are in the resource's unit."""
 
-    Attributes:
-        parent: the same of the node above; None at the root.
-        quota: what is defined here.
-        subtree_quota: what the subtree has: the node's minimum, and what its children lend.
-        local_quota: how much of `own` is not lent to the node above; at the root all of it.
-        limit: the node's maximum; None: no such limit.
-        used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
-        total: the use of the whole subtree.
-        together: at a queue with a limit on all flavors together, what these use.
-        attached: what waiting workloads claim of what this subtree owns (see `claims`).
-        claimed: what the children claim of what they own here, together.
-        handed: how much of `claimed` at the parent is this subtree's.
-        renewal: of the claims in the same book.
-    """
-
-    __slots__ = (
-        "attached",
-        "claimed",
-        "handed",
-        "limit",
-        "local_quota",
-        "parent",
-        "quota",
-        "renewal",
-        "subtree_quota",
-        "together",
-        "total",
-        "used",
-    )
-
-    def __init__(self, renewal: Renewal) -> None:
-        self.renewal = renewal
-        self.parent: Cell | None = None
-        self.quota = NO_QUOTA
-        self.subtree_quota = 0
-        self.local_quota = 0
-        self.limit: int | None = None
-        self.used = 0
-        self.total = 0
-        self.together: FlavorsTogether | None = None
-        self.attached = 0
-        self.claimed = 0
-        self.handed = 0
+    renewal: Renewal  # of the claims in the same book
+    parent: "Cell | None" = None  # the same of the node above; None at the root
+    quota: Quota = NO_QUOTA  # what is defined here
+    subtree_quota: int = 0  # what the subtree has: the node's minimum, and what its children lend
+    local_quota: int = 0  # how much of that is not lent to the node above; at the root all of it
+    limit: int | None = None  # the node's maximum; None: no such limit
+    # use that reached this node: at a queue all of it, at a cohort what the children took from it
+    used: int = 0
+    total: int = 0  # the use of the whole subtree
+    # at a queue with a limit on all flavors together, what these use
+    together: FlavorsTogether | None = None
+    attached: int = 0  # what waiting workloads claim of what this subtree owns (see `claims`)
+    claimed: int = 0  # what the children claim of what they own here, together
+    handed: int = 0  # how much of `claimed` at the parent is this subtree's
 
     @property
     def lent(self) -> int:
@@ -170,11 +130,7 @@ class Cell:
             self.parent.claim(more)
 
     def add(self, amount: int) -> bool:
-        """Add use, or remove it if negative, here and above.
-
-        Returns:
-            Whether a subtree borrows more than before.
-        """
+        """Add use, or remove it if negative, here and above; returns whether a subtree borrows more."""
         if self.together is not None:
             self.together.used += amount
         cell: Cell | None = self
@@ -252,8 +208,7 @@ class Cell:
     def lacking(self, amount: int) -> tuple[int, bool]:
         """How much more has to be free at least for a request of so much; not positive if it fits.
 
-        Returns:
-            That, and whether there is room but for what others claim.
+        And whether there is room but for what others claim.
         """
         lacks, together = amount - self.vacant(), self.together
         if together is not None:
@@ -299,11 +254,7 @@ class Cell:
             if cell.local_quota > cell.used:
                 free += cell.local_quota - cell.used
             if withheld > 0:
-                left = (
-                    free - withheld
-                    if free - withheld > cell.subtree_quota - cell.used
-                    else cell.subtree_quota - cell.used
-                )
+                left = max(free - withheld, cell.subtree_quota - cell.used)
                 free = min(free, left) if left > 0 else 0
         return free
 

@@ -18,8 +18,7 @@ from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
 
-Pod = tuple[float, str]
-"""When a pod was created, in seconds since the epoch, and its name."""
+Pod = tuple[float, str]  # when a pod was created, in seconds since the epoch, and its name
 
 
 class _QuotaShare:
@@ -30,32 +29,22 @@ class _QuotaShare:
 
     @property
     def usage(self) -> Usage:
-        """How much it is, as sums."""
         return self.admission.usage
 
     @property
     def queue(self) -> str:
-        """The queue of the quota."""
         return self.admission.queue
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation(_QuotaShare):
-    """Quota that is set aside.
+    """Quota that is set aside."""
 
-    Attributes:
-        holder: the UID of a workload, or of a pod that outlived its workload's admission.
-        admission: what it holds.
-        workload: the holder; None for one that can't be evicted.
-        since: when it was admitted, in seconds since the epoch.
-        namespace: that counts it in its share of the queue; of a workload its own.
-    """
-
-    holder: str
-    admission: Admission
-    workload: Workload | None = None
-    since: float = 0.0
-    namespace: str = ""
+    holder: str  # the UID of a workload, or of a pod that outlived its workload's admission
+    admission: Admission  # what it holds
+    workload: Workload | None = None  # the holder; None for one that can't be evicted
+    since: float = 0.0  # when it was admitted, in seconds since the epoch
+    namespace: str = ""  # that counts it in its share of the queue; of a workload its own
 
     def __post_init__(self) -> None:
         if self.workload is not None:
@@ -64,15 +53,10 @@ class Reservation(_QuotaShare):
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """The pods of a holder.
+    """The pods of a holder."""
 
-    Attributes:
-        alive: those that are there.
-        left_over: how many of its places no pod will take any more: those that had them have ended.
-    """
-
-    alive: tuple[Pod, ...] = ()
-    left_over: int = 0
+    alive: tuple[Pod, ...] = ()  # those that are there
+    left_over: int = 0  # how many of its places no pod will take any more: those that had them have ended
 
 
 NO_PODS: Final = Pods()
@@ -80,19 +64,13 @@ NO_PODS: Final = Pods()
 
 @dataclass(frozen=True, slots=True)
 class PendingReservation(_QuotaShare):
-    """The quota that a workload gets once what it waits for is gone.
+    """The quota that a workload gets once what it waits for is gone."""
 
-    Attributes:
-        workload: the preemptor.
-        admission: what it will get.
-    """
-
-    workload: Workload
-    admission: Admission
+    workload: Workload  # the preemptor
+    admission: Admission  # what it will get
 
     @property
     def namespace(self) -> str:
-        """The namespace that counts it in its share of the queue."""
         return self.workload.namespace
 
 
@@ -106,24 +84,14 @@ def place_of(reservation: Reservation, workload: Workload) -> Place:
 
 
 class Ledger:
-    """Reservations and pending reservations.
-
-    Attributes:
-        real: real use.
-        planned: planned use.
-        pending_reservations: by the UID of the preemptor.
-        displacements: for which workload another one was evicted, also once that one is gone.
-        revisions: a number for each queue that changes with what is reserved in it.
-        moved: queues of which more or less is planned than before; what looks at that takes them out.
-        sharing: the queues that namespaces share, by name.
-        weights: of namespaces; 1 if nothing is said.
-    """
+    """Reservations and pending reservations."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self.real = Book(tree)
-        self.planned = Book(tree)
-        self.pending_reservations: dict[str, PendingReservation] = {}
+        self.real = Book(tree)  # real use
+        self.planned = Book(tree)  # planned use
+        self.pending_reservations: dict[str, PendingReservation] = {}  # by the UID of the preemptor
+        # for which workload another one was evicted, also once that one is gone
         self.displacements = Displacements()
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
@@ -134,10 +102,12 @@ class Ledger:
         self._pods: dict[str, Pods] = {}
         self._pending_evictions: set[str] = set()
         self._rooms: dict[str, Usage] | None = None
+        # a number for each queue that changes with what is reserved in it
         self.revisions: Counter[str] = Counter()
+        # queues of which more or less is planned than before; what looks at that takes them out
         self.moved: set[str] = set()
-        self.sharing: dict[str, Sharing] = {}
-        self.weights: dict[str, int] = {}
+        self.sharing: dict[str, Sharing] = {}  # the queues that namespaces share, by name
+        self.weights: dict[str, int] = {}  # of namespaces; 1 if nothing is said
 
     def share_out(self, queue: str, *, shared: bool) -> None:
         """Count what each namespace uses of a queue, or do so no longer."""
@@ -228,24 +198,17 @@ class Ledger:
             self._lines.remove(reservation.queue, reservation.usage, place)
 
     def reservations(self, queue: str) -> list[Reservation]:
-        """All that is reserved in a queue."""
         return list(self._in_queue.get(queue, {}).values())
 
     @property
     def queues_with_pending(self) -> Mapping[str, object]:
-        """The queues with pending reservations."""
         return self._pending_in
 
     def pending_in(self, queue: str) -> list[PendingReservation]:
-        """The pending reservations of a queue."""
         return list(self._pending_in[queue].values()) if queue in self._pending_in else []
 
     def reserve(self, reservation: Reservation) -> list[FlavorResource]:
-        """Set what a holder has reserved, in place of what it had.
-
-        Returns:
-            In what a subtree borrows more than before, by the plan.
-        """
+        """Set what a holder has reserved; returns in what a subtree borrows more than before, by the plan."""
         self.release(reservation.holder)
         if self.displacements:
             self._end_promise(reservation.holder)
@@ -304,20 +267,16 @@ class Ledger:
 
     def evict(self, holder: str, preemptor: str) -> None:
         """Take a victim out of planned use; its reservation is real until it is released."""
-        if holder not in self._evicting:
-            reservation = self._reservations[holder]
-            self._line_up(reservation, -1)
-            self._plan(reservation, -1)
-            self.revisions[reservation.queue] += 1
-        self._evicting[holder] = preemptor
-        self.displacements.make(holder, preemptor)
+        if holder in self._evicting:
+            self.reassign(holder, preemptor)
+        else:
+            self.evict_all([self._reservations[holder]], preemptor)
 
     def mark_eviction_pending(self, holder: str) -> None:
         """The victim runs on for a while; if the preemptor's reservation is given up, the victim stays."""
         self._pending_evictions.add(holder)
 
     def is_eviction_pending(self, holder: str) -> bool:
-        """Whether the eviction of a holder is pending."""
         return holder in self._pending_evictions
 
     def mark_eviction_started(self, holder: str) -> None:
@@ -343,9 +302,7 @@ class Ledger:
 
         A pending eviction makes room for its own preemptor alone: it is cancelled if that fits without, or is
         gone. So the larger one counts: the preemptor's reservation, or its victims where they are.
-
-        Returns:
-            By queue how much more or, where it is negative, how much less than planned use.
+        Amounts are how much more or, where they are negative, how much less than planned use, by queue.
         """
         rooms: list[tuple[str, Usage]] = []
         for preemptor in sorted({self._evicting[holder] for holder in self.pending_evictions_in(root)}):
@@ -490,10 +447,6 @@ class Ledger:
     def redeems(self, pending: PendingReservation) -> bool:
         """Whether the workload can be admitted now: it fits real use, beside the rooms of others."""
         self._free_room(pending)
-        found = self.fits_really(pending.queue, pending.usage)
+        found = self.real.fits(pending.queue, pending.usage)
         self._keep_room(pending)
         return found
-
-    def fits_really(self, queue: str, usage: Usage) -> bool:
-        """Whether so much is free by real use."""
-        return self.real.fits(queue, usage)

@@ -7,6 +7,7 @@ at all that there are.
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import merge
 from math import inf
 from operator import itemgetter
@@ -20,15 +21,10 @@ Place = tuple[int, float, float, str]
 
 
 class Lesser(NamedTuple):
-    """Which workloads may be evicted, by priority and rank.
+    """Which workloads may be evicted, by priority and rank."""
 
-    Attributes:
-        below: those with a lower priority.
-        after: those with a later rank; None: no others.
-    """
-
-    below: float = inf
-    after: tuple[int, float, str] | None = None
+    below: float = inf  # those with a lower priority
+    after: tuple[int, float, str] | None = None  # those with a later rank; None: no others
 
     def has(self, workload: Workload) -> bool:
         """Whether a workload is one of them."""
@@ -39,22 +35,16 @@ ANY_RANK: Final = Lesser()
 NO_RANK: Final = Lesser(-inf)
 
 
+@dataclass(slots=True, eq=False)
 class CandidateLine(Generic[T]):
-    """Sorted, with the sums that are asked for.
+    """Sorted, with the sums that are asked for."""
 
-    Attributes:
-        largest: no single one of them uses more; perhaps one that is gone did.
-    """
-
-    __slots__ = ("_amounts", "_members", "_of_priority", "_places", "_total", "largest")
-
-    def __init__(self) -> None:
-        self._places: list[Place] = []
-        self._members: dict[str, tuple[Workload, T]] = {}
-        self._amounts: dict[str, int] = {}
-        self._of_priority: dict[int, int] = {}
-        self._total = 0
-        self.largest = 0
+    _places: list[Place] = field(default_factory=list)
+    _members: dict[str, tuple[Workload, T]] = field(default_factory=dict)
+    _amounts: dict[str, int] = field(default_factory=dict)
+    _of_priority: dict[int, int] = field(default_factory=dict)
+    _total: int = 0
+    largest: int = 0  # no single one of them uses more; perhaps one that is gone did
 
     def add(self, place: Place, workload: Workload, member: T, amount: int) -> None:
         priority, _, _, holder = place

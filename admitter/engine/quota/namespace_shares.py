@@ -34,19 +34,14 @@ def by_resource(usage: Usage) -> Counter[str]:
 
 
 class Sharing:
-    """One queue that namespaces share.
-
-    Attributes:
-        changed: namespaces with changed use; what orders by shares takes them out.
-        grown: namespaces that use more than before; what requeues for that takes them out.
-        shrunk: those that use less, likewise.
-    """
+    """One queue that namespaces share."""
 
     def __init__(self, queue: str, tree: Tree, book: Book, weights: Mapping[str, int]) -> None:
         """Begin with nothing in use of what is planned; a namespace without a weight has 1."""
-        self.changed: set[str] = set()
+        self.changed: set[str] = set()  # namespaces with changed use; what orders by shares takes them out
+        # namespaces that use more than before; what requeues for that takes them out
         self.grown: set[str] = set()
-        self.shrunk: set[str] = set()
+        self.shrunk: set[str] = set()  # those that use less, likewise
         self._queue = queue
         self._tree = tree
         self._book = book

@@ -12,7 +12,7 @@ and no node on the path passes its `max`.
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from fractions import Fraction
@@ -22,11 +22,9 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, Queue, Quota, VictimTerms
 from admitter.engine.quota.cells import NO_QUOTA
 
-Node = tuple[str, str]
-"""A place in the tree: `queue` or `cohort`, and its name."""
+Node = tuple[str, str]  # a place in the tree: `queue` or `cohort`, and its name
 
-Given = Counter[tuple[str, FlavorResource]]
-"""Sums of minimums, of queues and of cohorts."""
+Given = Counter[tuple[str, FlavorResource]]  # sums of minimums, of queues and of cohorts
 
 
 T = TypeVar("T")
@@ -51,19 +49,14 @@ class Follower(Protocol):
 
 
 class Tree:
-    """What is below each cohort, and the quotas; the same for every book of use.
-
-    Attributes:
-        queues: as they are defined, by name.
-        cohorts: as they are defined, by name; a cohort that is only named is not among them.
-        version: changes with every definition, of flavors too.
-        apart: the queues in which more than priority and rank decides what of them may be evicted.
-    """
+    """What is below each cohort, and the quotas; the same for every book of use."""
 
     def __init__(self) -> None:
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, Queue] = {}  # as they are defined, by name
+        # as they are defined, by name; a cohort that is only named is not among them
         self.cohorts: dict[str, Cohort] = {}
-        self.version = 0
+        self.version = 0  # changes with every definition, of flavors too
+        # the queues in which more than priority and rank decides what of them may be evicted
         self.apart: set[str] = set()
         self._books: list[Follower] = []
         self._parents: dict[Node, Node | None] = {}
@@ -174,8 +167,8 @@ class Tree:
         for name in queues:
             if name in self.queues:
                 root = self.root(name)
-                _discard(self._to_borrow, (root, self.queues[name].preemption.borrow), name)
-                _discard(self._preempting, root, name)
+                discard(self._to_borrow, (root, self.queues[name].preemption.borrow), name)
+                discard(self._preempting, root, name)
                 self.apart.discard(name)
             for book in self._books:
                 book.lift(name)
@@ -251,6 +244,22 @@ class Tree:
         """The root of the tree that a queue is in."""
         path = self._paths.get(("queue", queue))
         return path[-1] if path is not None else self.path(("queue", queue))[-1]
+
+    def roots(self, queues: Iterable[str], cohorts: Iterable[str] = ()) -> set[Node]:
+        """The roots of the trees of some queues and cohorts.
+
+        What is below a cohort of a cycle has another root, once one of that cycle names another parent.
+        """
+        linked = {each for name in cohorts for each in (name, *self.cycle(name))}
+        return {self.path(("cohort", name))[-1] for name in linked} | {self.root(name) for name in queues}
+
+    def concerned(
+        self, names: Mapping[str, object], queues: AbstractSet[str], roots: AbstractSet[Node]
+    ) -> list[str]:
+        """The queues among `names` that are in `queues`, or in a tree with a root in `roots`."""
+        if not roots:
+            return [name for name in queues if name in names]
+        return [name for name in names if name in queues or self.root(name) in roots]
 
     def relatives(self, queue: str) -> list[str]:
         """The queues that share a cohort with a queue that is not the whole tree, and that queue."""
@@ -355,7 +364,7 @@ def _add(sums: Given, more: Mapping[tuple[str, FlavorResource], int], sign: int)
             del sums[key]
 
 
-def _discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
+def discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
     """Take a name out of the set of a key; an empty set goes."""
     names[key].discard(name)
     if not names[key]:

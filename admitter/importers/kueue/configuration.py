@@ -70,7 +70,6 @@ def _inside(config_map: Document, into: Translation) -> Iterator[Document]:
 
 
 def enables_fair_sharing(documents: Iterable[Document]) -> bool:
-    """Whether a configuration among them enables fair sharing."""
     return any(each.group == GROUP and _shares(each.raw) for each in documents)
 
 

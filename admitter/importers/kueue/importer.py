@@ -10,7 +10,7 @@ from admitter.importers.kueue import configuration as kueue_configuration
 from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter, same
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own, said
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
@@ -115,8 +115,7 @@ class _QueueImporter:
                 labels[key] = each
                 source.translated(below(place, key), "a label of its nodes")
         taints = list(_taints(source, "taints" if early else "spec.nodeTaints"))
-        spec: Json = {"nodeLabels": labels} if labels else {}
-        spec |= {"nodeTaints": taints} if taints else {}
+        spec = said(nodeLabels=labels, nodeTaints=taints)
         if source.sequence("spec.tolerations"):
             spec["tolerations"] = source.sequence("spec.tolerations")
             source.translated("spec.tolerations", "the same")

@@ -7,7 +7,7 @@ from typing import Final
 
 from admitter.importers.dispatch import metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, exact, own
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, exact, own, said
 from admitter.quantities.amounts import InvalidQuantityError, to_amount, to_quantity
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -30,14 +30,9 @@ Part = tuple[str, str]
 
 @dataclass(slots=True)
 class _Tree:
-    """A cohort as it was read.
+    """A cohort as it was read: without a source if it is only named.
 
-    Attributes:
-        source: its object; None if it is only named.
-        manifest: what it becomes.
-        parent: the cohort above.
-        nominal: quota of its own.
-        borrowing: how much may come from above.
+    `nominal` is quota of its own, and `borrowing` how much may come from above.
     """
 
     source: ManifestSource | None
@@ -51,10 +46,7 @@ class _Tree:
 class QuotaImporter:
     """Translates ClusterQueues at once, and Cohorts when all are known.
 
-    Attributes:
-        into: what is being made.
-        names: names used so far.
-        fair_sharing: whether Kueue's configuration enables it, which it does for all cohorts at once.
+    Kueue's configuration enables fair sharing for all cohorts at once.
     """
 
     into: Translation
@@ -70,15 +62,9 @@ class QuotaImporter:
         cohort = self._named(source, ("cohort", "cohortName"))
         nominal: dict[Part, int] = {}
         resources = [*self._flat(source, nominal), *self._grouped(source, nominal, {})]
-        spec: Json = {"cohort": cohort} if cohort else {}
-        spec |= same(source, "namespaceSelector", "queueingStrategy", "stopPolicy")
-        for key, each in (
-            ("resources", resources),
-            ("flavorFungibility", _fungibility(source)),
-            ("preemption", self._preemption(source)),
-            ("fairSharing", _fair_sharing(source)),
-        ):
-            spec |= {key: each} if each else {}
+        spec = said(cohort=cohort) | same(source, "namespaceSelector", "queueingStrategy", "stopPolicy")
+        spec |= said(resources=resources, flavorFungibility=_fungibility(source))
+        spec |= said(preemption=self._preemption(source), fairSharing=_fair_sharing(source))
         source.refuse_or_ignore(_REFUSED, "spec")
         _admission_scope(source)
         manifest = own("ClusterQueue", metadata(source, name, FOREIGN), spec)
@@ -98,10 +84,7 @@ class QuotaImporter:
         nominal: dict[Part, int] = {}
         borrowing: dict[Part, tuple[str, int]] = {}
         resources = self._grouped(source, nominal, borrowing)
-        spec: Json = {"parent": parent} if parent else {}
-        spec |= {"resources": resources} if resources else {}
-        if fair_sharing := _fair_sharing(source):
-            spec["fairSharing"] = fair_sharing
+        spec = said(parent=parent, resources=resources, fairSharing=_fair_sharing(source))
         manifest = own("Cohort", metadata(source, name, FOREIGN), spec)
         self._cohorts[name] = _Tree(source, manifest, parent, nominal, borrowing)
         if parent:
@@ -184,7 +167,7 @@ class QuotaImporter:
         borrow = {key: each for key, each in source.mapping(at).items() if key in known}
         for key, each in borrow.items():
             source.translated(f"{at}.{key}", str(each))
-        return made | ({"borrowWithinCohort": borrow} if borrow else {})
+        return made | said(borrowWithinCohort=borrow)
 
     def _limit(self, name: str, tree: _Tree) -> None:
         """Turn limits on what a cohort borrows from above into the most that is used below it."""

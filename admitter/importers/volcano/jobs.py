@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.importers.jobs import JobImporter, batch_object
-from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
+from admitter.importers.queue_tree import LocalQueues
 from admitter.importers.translation import Fidelity, Json, ManifestSource, below
 
 DOMAINS: Final = ("volcano.sh",)
@@ -48,13 +48,7 @@ _TASK_FIELDS: Final = {
 
 @dataclass(slots=True)
 class QueueFinder:
-    """Finds the queues of objects with pods.
-
-    Attributes:
-        names: of all that is made.
-        local_queues: those that lead to these queues.
-        wanted: the queues that were named.
-    """
+    """Finds the queues of objects with pods; `wanted` are those that were named."""
 
     names: Names
     local_queues: LocalQueues
@@ -71,12 +65,7 @@ class QueueFinder:
         source.account(Fidelity.APPROXIMATED, _GROUP_FIELDS, "spec")
 
     def queue(self, source: ManifestSource, template: str) -> str | None:
-        """The LocalQueue of an object with pods; None if they are not Volcano's.
-
-        Args:
-            source: the object.
-            template: the path of its pod template; empty for a Pod.
-        """
+        """The LocalQueue of an object with pods, as `JobImporter` asks; None if they are not Volcano's."""
         place = below(below(template, "metadata"), "annotations")
         pod = below(template, "spec")
         self.local_queues.count(source, pod)

@@ -9,15 +9,12 @@ import orjson
 
 from admitter.importers.dispatch import Handler, copied, dispatch, embedded, with_name
 from admitter.importers.jobs import JobImporter
-from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
-from admitter.importers.queue_tree import manifests
+from admitter.importers.queue_tree import LocalQueues, manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
-from admitter.importers.yunikorn.access import roles
-from admitter.importers.yunikorn.placement import RuleReader, policy, selector
-from admitter.importers.yunikorn.queues import QueueReader
-from admitter.importers.yunikorn.workloads import WorkloadReader, named
+from admitter.importers.yunikorn.placement import RuleReader, WorkloadReader, named, policy
+from admitter.importers.yunikorn.queues import QueueReader, roles
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
     NAMESPACE_QUOTA_ANNOTATIONS,
@@ -92,13 +89,12 @@ class _YuniKornImporter:
         }
 
     def finish(self) -> None:
-        """Make what needs all that was read."""
         if self._rules is None:
             return
         tree = self._rules.tree
         made = manifests(tree.root, self._workloads.local_queues.requested)
         if self._rules.rules:
-            made.append(policy(self._rules.rules, selector(self._only, self._never)))
+            made.append(policy(self._rules.rules, self._only, self._never))
         made += roles(None, tree.everywhere)
         if not tree.everywhere.open:
             for _, place in tree.leaves():

@@ -1,14 +1,17 @@
-"""YuniKorn's placement rules, as a PlacementPolicy.
+"""YuniKorn's placement rules, as a PlacementPolicy, and the queue that a pod names, as its Job's LocalQueue.
 
 Rules: docs/design/import.md and docs/design/namespaces.md; fields: YuniKorn's user guide, *App Placement
 Rules*.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, ManifestSource, own
+from admitter.importers.queue_tree import LocalQueues
+from admitter.importers.reading import Document
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own
 from admitter.importers.yunikorn.queues import YuniKornTree
 from admitter.names import PARENT_QUEUE_ANNOTATIONS, ROOT_COHORT
 from admitter.quotas.namespaces import NAME_LABEL
@@ -18,8 +21,18 @@ LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 
 POLICY: Final = "yunikorn"
 
+SCHEDULER: Final = "yunikorn"
+
 _PARENT_TAG: Final = "namespace.parentqueue"
 _SOURCES: Final = {"user": "User", "group": "Group", "primarygroup": "Group"}
+_APPLICATIONS: Final = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
+_GANG: Final = (
+    "yunikorn.apache.org/task-groups",
+    "yunikorn.apache.org/task-group-name",
+    "yunikorn.apache.org/schedulingPolicyParameters",
+)
+_METADATA: Final = ("metadata", "spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
+"""Where metadata of pods is, in all kinds that have pods."""
 
 
 class RefusedError(Exception):
@@ -30,10 +43,9 @@ class RefusedError(Exception):
 class RuleReader:
     """Reads the placement rules of a partition, and accounts for their fields.
 
+    What finds that nothing here means a rule raises RefusedError.
+
     Attributes:
-        source: the configuration.
-        tree: the queues of the partition.
-        names: of all that is made.
         rules: what the rules become.
         by_label: whether a Job's own label can decide.
         by_default: whether there are no rules, so that a label has to name the queue.
@@ -73,11 +85,7 @@ class RuleReader:
         return made
 
     def _made(self, place: str) -> tuple[list[Json], str]:
-        """Our rules for one of theirs, and how they differ.
-
-        Raises:
-            RefusedError: nothing here says that.
-        """
+        """Our rules for one of theirs, and how they differ."""
         kind, value = self._kind(place), self.source.text(f"{place}.value")
         if kind == "fixed":
             return [self._fixed(place, value)], ""
@@ -101,11 +109,7 @@ class RuleReader:
         return [{**rule, **parent, **create} for rule in asked], words
 
     def _kind(self, place: str) -> str:
-        """What a rule asks.
-
-        Raises:
-            RefusedError: it does not ask it of all users.
-        """
+        """What a rule asks of all users."""
         if any(self.source.sequence(f"{place}.filter.{part}") for part in ("users", "groups")):
             raise RefusedError("rules have no filter: they are for all users")
         return self.source.text(f"{place}.name").strip().lower()
@@ -114,11 +118,7 @@ class RuleReader:
         return self.source.value(f"{place}.create") is True
 
     def _fixed(self, place: str, value: str) -> Json:
-        """The rule for a queue that is written in it.
-
-        Raises:
-            RefusedError: it is no queue that Jobs can be in.
-        """
+        """The rule for a queue that is written in it, and that Jobs can be in."""
         path = self._fixed_path(place)
         if path is None:
             raise RefusedError(f"where {value} is depends on its parent, which is no fixed one")
@@ -150,11 +150,7 @@ class RuleReader:
         return None if above is None else f"{above}.{path}".lstrip(".")
 
     def _cohort(self, path: str) -> str:
-        """The Cohort of an inner queue.
-
-        Raises:
-            RefusedError: the queue is none that others can be below.
-        """
+        """The Cohort of an inner queue."""
         if not path:
             return ROOT_COHORT
         known = self.tree.places.get(path)
@@ -165,11 +161,7 @@ class RuleReader:
         return known.node.name
 
     def _parent(self, place: str) -> tuple[Json, str]:
-        """Under which Cohort a rule's queues are, and how that differs from what is asked.
-
-        Raises:
-            RefusedError: nothing here says that.
-        """
+        """Under which Cohort a rule's queues are, and how that differs from what is asked."""
         path = f"{place}.parent"
         if self.source.value(path) is None:
             return {"parent": ROOT_COHORT}, ""
@@ -197,21 +189,85 @@ class RuleReader:
         return f"it finds and makes queues by their own name, not {hidden[0]} by its last part"
 
 
-def policy(rules: list[Json], selector: Json) -> Json:
-    """The policy of all rules.
-
-    Args:
-        rules: in their order.
-        selector: of the namespaces in which Jobs are placed.
-    """
-    return own("PlacementPolicy", {"name": POLICY}, {"namespaceSelector": selector, "rules": rules})
-
-
-def selector(only: list[str], never: list[str]) -> Json:
-    """A selector of namespaces: some, or all, and never some others."""
+def policy(rules: list[Json], only: list[str], never: list[str]) -> Json:
+    """The policy of all rules, for some namespaces, or all, and never for some others."""
     expressions = [
         {"key": NAME_LABEL, "operator": operator, "values": sorted(names)}
         for operator, names in (("In", only), ("NotIn", never))
         if names
     ]
-    return {"matchExpressions": expressions}
+    spec = {"namespaceSelector": {"matchExpressions": expressions}, "rules": rules}
+    return own("PlacementPolicy", {"name": POLICY}, spec)
+
+
+def named(documents: Iterable[Document]) -> Iterator[str]:
+    """The paths of all queues that pods name, without the root."""
+    for document in documents:
+        source = ManifestSource(document.raw, document.name, Translation())
+        for metadata in _METADATA:
+            yield from (_path(source.text(place)) for place in _places(source, metadata))
+
+
+def _places(source: ManifestSource, metadata: str) -> list[str]:
+    """Where a pod names its queue; the first one counts."""
+    canonical, legacy = LABELS
+    fields = (("labels", canonical), ("annotations", canonical), ("labels", legacy))
+    places = [below(f"{metadata}.{part}", key) for part, key in fields]
+    return [place for place in places if isinstance(source.value(place), str)]
+
+
+def _path(queue: str) -> str:
+    """YuniKorn does not tell capital letters from small ones."""
+    return queue.lower().removeprefix(f"{ROOT_COHORT}.")
+
+
+@dataclass(slots=True)
+class WorkloadReader:
+    """Finds the queues of pods; without rules there is no configuration."""
+
+    names: Names
+    local_queues: LocalQueues
+    rules: RuleReader | None = None
+
+    def queue(self, source: ManifestSource, template: str) -> str | None:
+        """The LocalQueue of an object with pods; empty if the placement finds it, None if nothing does."""
+        metadata = below(template, "metadata")
+        self.local_queues.count(source, below(template, "spec"))
+        _account_for_application(source, metadata)
+        places = _places(source, metadata)
+        if not places:
+            scheduler = source.value(f"{template}.spec.schedulerName".lstrip("."))
+            return "" if self.rules is not None or scheduler == SCHEDULER else None
+        for place in places[1:]:
+            source.translated(place, "another label says it, which counts")
+        place = places[0]
+        if self.rules is not None and not self.rules.by_label:
+            source.approximated(place, "the placement rules do not ask for it: the PlacementPolicy decides")
+            return ""
+        name = self._cluster_queue(source, place, _path(source.text(place)))
+        self.local_queues.lead(source, name)
+        return name
+
+    def _cluster_queue(self, source: ManifestSource, place: str, path: str) -> str:
+        known = self.rules.tree.places.get(path) if self.rules is not None else None
+        if known is not None and not known.node.inner:
+            source.translated(place, f"LocalQueue {known.node.name}")
+            return known.node.name
+        name = self.names.of("ClusterQueue", f"{ROOT_COHORT}.{path}", path)
+        if self.rules is None:
+            source.approximated(place, f"LocalQueue {name}; the ClusterQueue comes with the configuration")
+        elif known is None and self.rules.creates_by_label and self.rules.tree.add(path, name):
+            source.translated(place, f"LocalQueue {name}, and a ClusterQueue, since the rules create it")
+        else:
+            source.refused(place, f"there is no queue {path} that Jobs can be in: the Job waits")
+        return name
+
+
+def _account_for_application(source: ManifestSource, metadata: str) -> None:
+    words = "one Job for each pod template: Jobs of an application are admitted one by one"
+    parts = ("labels", "annotations")
+    applications = [below(f"{metadata}.{part}", key) for key in _APPLICATIONS for part in parts]
+    source.account(Fidelity.APPROXIMATED, dict.fromkeys(applications, words))
+    words = "a Job's own pods start together, those of several Jobs do not"
+    gangs = [below(f"{metadata}.annotations", key) for key in _GANG]
+    source.account(Fidelity.REFUSED, dict.fromkeys(gangs, words))

@@ -1,6 +1,8 @@
-"""YuniKorn's hierarchy of queues, as Cohorts and ClusterQueues.
+"""YuniKorn's hierarchy of queues, as Cohorts, ClusterQueues, and roles to submit to LocalQueues.
 
-Rules: docs/design/import.md; fields: YuniKorn's user guide, *Partition and Queue Configuration*.
+Rules: docs/design/import.md; fields: YuniKorn's user guide, *Partition and Queue Configuration* and *ACLs*:
+`users groups`, each a list with commas, or `*`. Users that may submit to a queue may submit to all below it,
+and the administrators of a queue may submit to it.
 """
 
 from collections.abc import Iterator
@@ -8,11 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.importers.naming import Names
-from admitter.importers.quantities import cut, quantities
-from admitter.importers.queue_tree import FOR_EVER, QueueNode
-from admitter.importers.translation import Fidelity, ManifestSource, below
-from admitter.importers.yunikorn.access import YuniKornAccess, read
-from admitter.names import ROOT_COHORT
+from admitter.importers.queue_tree import FOR_EVER, QueueNode, cut, quantities
+from admitter.importers.translation import Fidelity, Json, ManifestSource, below
+from admitter.names import GROUP, ROOT_COHORT, SUBMIT_VERB
 from admitter.quantities.amounts import parse_quantity
 from admitter.quantities.durations import InvalidDurationError, parse_duration
 
@@ -27,14 +27,105 @@ NO_FIELDS: Final = {
 }
 """Fields of a queue that nothing here means, and why."""
 
+AUTHENTICATED: Final = "system:authenticated"
+"""The group of all users that an API server knows."""
+
+SUBMITTER: Final = "admitter-submitter"
+"""The role that lets all editors of a namespace submit to all its queues; its labels aggregate it."""
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class YuniKornAccess:
+    """The users that may submit: all (`open`), or some users and groups."""
+
+    open: bool = False
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.open or bool(self.users or self.groups)
+
+    def __or__(self, other: "YuniKornAccess") -> "YuniKornAccess":
+        if self.open or other.open:
+            return YuniKornAccess(open=True)
+        return YuniKornAccess(users=self.users | other.users, groups=self.groups | other.groups)
+
+    def subjects(self) -> list[Json]:
+        """As a binding names them."""
+        groups = [AUTHENTICATED] if self.open else sorted(self.groups)
+        named = [("User", user) for user in sorted(self.users)] + [("Group", group) for group in groups]
+        return [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name in named]
+
+
+def read_access(source: ManifestSource, path: str) -> YuniKornAccess:
+    """The users that the lists of the queue at a path let submit; the report says what each list becomes."""
+    access = YuniKornAccess()
+    for key in ("submitacl", "adminacl"):
+        place = f"{path}.{key}"
+        if source.value(place) is None:
+            continue
+        text = source.text(place)
+        fields = text.split()
+        if len(fields) > 2:
+            source.refused(place, "must be users, a space, and groups, each with commas between them")
+            continue
+        _account(source, place, key, _parsed(text))
+        access |= _parsed(text)
+    return access
+
+
+def _account(source: ManifestSource, path: str, key: str, access: YuniKornAccess) -> None:
+    words = f"the verb {SUBMIT_VERB} on localqueues.{GROUP}, here and below" if access else "no user: no role"
+    if key == "adminacl":
+        source.approximated(path, f"{words}; what else administrators may do is up to other roles of yours")
+    elif access.open:
+        source.translated(path, words)
+    else:
+        words += f"; editors of a namespace may too, unless ClusterRole {SUBMITTER} loses its labels"
+        source.approximated(path, words)
+
+
+def _parsed(text: str) -> YuniKornAccess:
+    if "*" in text.replace(",", " ").split():
+        return YuniKornAccess(open=True)
+    users, _, groups = text.partition(" ")
+    return YuniKornAccess(users=_names(users), groups=_names(groups))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def roles(queue: str | None, access: YuniKornAccess) -> list[Json]:
+    """A role that may submit to a queue, and its binding; nothing if no user may.
+
+    A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is. Without
+    a name the role is for all queues there are, also those that come later.
+    """
+    if not access:
+        return []
+    name = f"admitter-submit-{queue}" if queue else "admitter-submit"
+    rule: Json = {"apiGroups": [GROUP], "resources": ["localqueues"], "verbs": [SUBMIT_VERB]}
+    if queue:
+        rule["resourceNames"] = [queue]
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+    return [
+        _object("ClusterRole", name, rules=[rule]),
+        _object("ClusterRoleBinding", name, roleRef=reference, subjects=access.subjects()),
+    ]
+
+
+def _object(kind: str, name: str, **fields: object) -> Json:
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": {"name": name}, **fields}
+
 
 @dataclass(slots=True)
 class QueuePlace:
-    """A queue of YuniKorn's.
+    """A queue of YuniKorn's: what it becomes, and the users that its lists and those above let submit.
 
-    Attributes:
-        node: what it becomes.
-        access: the users that its own lists and those above it, without the root's, let submit.
+    The root's lists do not count here.
     """
 
     node: QueueNode
@@ -43,12 +134,9 @@ class QueuePlace:
 
 @dataclass(slots=True)
 class YuniKornTree:
-    """All queues of a partition.
+    """All queues of a partition, each by its path without `root.`, in the order of the file.
 
-    Attributes:
-        root: the top.
-        places: each queue by its path without `root.`, in the order of the file.
-        everywhere: the users that the root lets submit.
+    `everywhere` are the users that the root lets submit.
     """
 
     root: QueueNode = field(default_factory=lambda: QueueNode(ROOT_COHORT, inner=True))
@@ -67,7 +155,6 @@ class YuniKornTree:
         return True
 
     def leaves(self) -> Iterator[tuple[str, QueuePlace]]:
-        """The queues that Jobs can be in."""
         return ((path, place) for path, place in self.places.items() if not place.node.inner)
 
 
@@ -81,7 +168,6 @@ class Inherited:
         protected: whether no other queue may take quota from it.
         guaranteed: whether a queue above it has guaranteed quota.
         delay: how long it waits before it reclaims; None: not set.
-        access: the users that may submit.
     """
 
     path: str = ""
@@ -96,10 +182,7 @@ class Inherited:
 class QueueReader:
     """Reads the queues of a partition, and accounts for their fields.
 
-    Attributes:
-        source: the configuration.
-        names: of all that is made.
-        preempts: whether the partition takes guaranteed resources back from queues that borrow them.
+    If it preempts, the partition takes guaranteed resources back from queues that borrow them.
     """
 
     source: ManifestSource
@@ -141,7 +224,7 @@ class QueueReader:
         source.translated(f"{place}.name", f"Cohort {ROOT_COHORT}, which has what the nodes have")
         source.account(Fidelity.TRANSLATED, {"parent": "the root always has queues below it"}, place)
         source.account(Fidelity.REFUSED, {"resources": "the root has what the nodes have"}, place)
-        tree.everywhere = read(source, place)
+        tree.everywhere = read_access(source, place)
         source.account(Fidelity.REFUSED, NO_FIELDS, place)
         inherited = self._properties(place, tree.root, inherited, top=True)
         for child in source.items(f"{place}.queues"):
@@ -161,7 +244,7 @@ class QueueReader:
         above.below.append(node)
         self._account_for_name(place, path, f"{kind} {node.name}")
         self._quota(place, node)
-        access = inherited.access | read(source, place)
+        access = inherited.access | read_access(source, place)
         self.tree.places[path] = QueuePlace(node, access)
         source.account(Fidelity.REFUSED, NO_FIELDS, place)
         inherited = replace(
@@ -206,11 +289,7 @@ class QueueReader:
             source.translated(f"{path}.guaranteed", "min")
 
     def _properties(self, place: str, node: QueueNode, inherited: Inherited, *, top: bool) -> Inherited:
-        """Account for a queue's properties.
-
-        Returns:
-            What the queues below have from it.
-        """
+        """Account for a queue's properties; returns what the queues below have from it."""
         source, path = self.source, f"{place}.properties"
         protected, fenced, delay = inherited.protected, False, inherited.delay
         for key in source.mapping(path):
