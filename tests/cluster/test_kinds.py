@@ -67,6 +67,8 @@ def probes(control_plane: Cluster) -> Iterator[Cluster]:
     control_plane.run_kubectl("apply", "-f-", content=json.dumps(definition))
     control_plane.run_kubectl("wait", "--for=condition=Established", f"crd/probes.{GROUP}", "--timeout=60s")
     yield control_plane
+    policies = "validatingadmissionpolicybindings,validatingadmissionpolicies"
+    control_plane.run_kubectl("delete", policies, f"--selector={GROUP}=probe")
     control_plane.run_kubectl("delete", "crd", f"probes.{GROUP}", "--wait=false")
 
 
@@ -116,13 +118,9 @@ def policy(name: str, cases: list[tuple[str, str, Json, Any]]) -> list[Json]:
         "validations": [canary, *validations],
     }
     binding = {"policyName": name, "validationActions": ["Deny"]}
+    metadata = {"name": name, "labels": {GROUP: "probe"}}
     return [
-        {
-            "apiVersion": API,
-            "kind": f"ValidatingAdmissionPolicy{kind}",
-            "metadata": {"name": name},
-            "spec": each,
-        }
+        {"apiVersion": API, "kind": f"ValidatingAdmissionPolicy{kind}", "metadata": metadata, "spec": each}
         for kind, each in (("", spec), ("Binding", binding))
     ]
 
