@@ -62,6 +62,13 @@ class StopPolicy(StrEnum):
     HOLD_AND_DRAIN = "HoldAndDrain"
 
 
+class Visibility(StrEnum):
+    """What namespaces may see of a queue."""
+
+    QUEUE = "Queue"
+    NAMESPACE = "Namespace"
+
+
 class Quota(Model):
     """How much of a resource there is in a flavor."""
 
@@ -193,6 +200,10 @@ class ClusterQueueSpec(Model):
     which are taken only if they are listed."""
     stop_policy: StopPolicy = StopPolicy.NONE
     """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
+    visibility: Visibility | None = None
+    """What the status of a LocalQueue tells its namespace. Queue: the quota and use of this queue, how many
+    Workloads wait in it, and the positions of the namespace's own. Namespace: nothing but the counts of the
+    namespace's own Workloads. Absent: Queue."""
 
     @model_validator(mode="after")
     def _lists_are_sound(self) -> Self:
@@ -254,6 +265,56 @@ class ClusterQueueStatus(QueueStatus):
     """What is used, by flavor."""
 
 
+class VisibleUsage(ResourceUsage):
+    """Quota and use of a resource."""
+
+    quota: Quantity = 0
+    """The queue's own quota (min)."""
+    max: Quantity = 0
+    """The most that the queue could use if nothing else were in use: what its Cohort lends is included."""
+    free: Quantity = 0
+    """The most that a Workload could get now without eviction, borrowed quota included. Other Workloads that
+    wait may be entitled to it."""
+
+
+class VisibleFlavor(Model):
+    """Quota and use of a flavor."""
+
+    name: GeneratedName
+    """The flavor."""
+    resources: list[VisibleUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """Quota and use of each resource."""
+
+
+class Position(Model):
+    """Where a Workload is in line."""
+
+    name: Name
+    """The Workload."""
+    position: Int32 = Field(ge=1)
+    """Its place among all that wait in the ClusterQueue, from 1."""
+
+
+class VisibleQueue(Model):
+    """What a namespace may see of its ClusterQueue."""
+
+    pending_workloads: int = 0
+    """How many Workloads wait in it, those of other namespaces included."""
+    admitted_workloads: int = 0
+    """How many Workloads hold its quota, those of other namespaces included."""
+    flavors: list[VisibleFlavor] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """Its quota and use, by flavor."""
+    line: list[Position] = Field(default=[], json_schema_extra=map_list("name", most=10))
+    """The positions of the first ten Workloads that wait in this LocalQueue."""
+
+
+class LocalQueueStatus(QueueStatus):
+    """What is in the queue now, and what is to be seen of its ClusterQueue."""
+
+    cluster_queue: VisibleQueue | None = None
+    """The ClusterQueue, as of some seconds ago. Absent: there is none, or its visibility is Namespace."""
+
+
 class ClusterQueue(Resource):
     """A pool of resources with its quota, and the rules by which Jobs are admitted to it."""
 
@@ -300,5 +361,5 @@ class LocalQueue(Resource):
 
     spec: LocalQueueSpec
     """Where the queue leads."""
-    status: QueueStatus | None = None
+    status: LocalQueueStatus | None = None
     """What is in the queue now. Written by the controller."""

@@ -14,9 +14,10 @@ from admitter.cli.looking import (
     Namespace,
     Output,
     StateFile,
-    ask_beside,
     look_at_all,
+    look_at_namespace,
     namespace_of,
+    say_restricted,
     warn,
     write,
 )
@@ -32,6 +33,7 @@ from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.forecast.timed import until
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot_file import facts
+from admitter.insight.tenant import TOLD, lines, position, told_of
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.visible import visible
 
@@ -51,7 +53,8 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     First the rule that refuses it, and possible mistakes; then each flavor that was tried, the workloads
     ahead of it, the blocking workloads and why they are not evicted for it, and when it starts. The last two
     may take long: they are printed after the rest, and take no longer than --estimate-for. Nothing is
-    written. Without the right to read the whole cluster it prints the Workload's status.
+    written. Without the right to read the whole cluster it prints what the Workload's status says, and its
+    LocalQueue.
 
     Examples:
     - `admitter explain train-7 -n team-a`
@@ -112,7 +115,7 @@ def _say(lines: Iterable[str]) -> None:
         typer.echo(visible(line))
 
 
-def _tell(
+def _tell(  # what is asked, of what, and how it is printed
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
@@ -120,14 +123,17 @@ def _tell(
     output: Output,
     error: DeniedError,
 ) -> None:
-    """Print the status, for a user that may not read the whole cluster."""
-    view, controllers = ask_beside(kubeconfig, context, lambda transport: find(transport, namespace, name))
+    """Print what the objects of the namespace say, for a user that may not read the whole cluster."""
+    taken, controllers = look_at_namespace(kubeconfig, context, None, namespace, TOLD)
+    known = facts(taken)
+    view = find(known, namespace, name)
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
     answer = summary(view)
     if output is not Output.TABLE:
-        write({**answer, "restricted": str(error), "controller": controllers.as_json()}, output)
+        told = {"position": position(known, view), "clusterQueue": told_of(known, (namespace, view.queue))}
+        write({**answer, **told, "restricted": str(error), "controller": controllers.as_json()}, output)
         return
-    _say(summary_lines(answer))
+    _say([*summary_lines(answer), *lines(known, view)])
     warn(controllers)
-    typer.echo(f"This is only what its status says. {visible(error)}", err=True)
+    say_restricted("This is what its status and its LocalQueue say.", error)

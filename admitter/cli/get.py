@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.table import Column, Table
 
+from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import (
     AllNamespaces,
@@ -15,12 +17,15 @@ from admitter.cli.looking import (
     StateFile,
     console,
     look_at_all,
+    look_at_namespace,
     namespace_of,
+    say_restricted,
     warn,
     write,
 )
 from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
+from admitter.client.errors import DeniedError
 from admitter.insight.explain.text import short
 from admitter.insight.forecast.estimates import Estimator
 from admitter.insight.forecast.timed import until
@@ -28,6 +33,8 @@ from admitter.insight.listing import Row, rows
 from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot_file import facts
 from admitter.insight.stamps import spell
+from admitter.insight.tenant import TOLD
+from admitter.insight.tenant import rows as rows_of_namespace
 from admitter.policy.snapshot import Snapshot
 from admitter.visible import visible
 
@@ -77,17 +84,25 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """List Workloads in their order, with their position in line and, with -o wide, when they start.
 
     Those that hold quota come first, then those that wait, by queue and position; finished ones are left out.
+    Without the right to read the whole cluster it prints what statuses say; those of LocalQueues have
+    positions.
 
     Examples:
     - `admitter get workloads -n team-a`
     - `admitter get workloads -A -o wide`: with expected starts
     """
     allowance = allowed(estimate_for)
-    taken, controllers = look_at_all(state, kubeconfig, context, config)
+    where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
+    try:
+        taken, controllers = look_at_all(state, kubeconfig, context, config)
+    except DeniedError as error:
+        if where is None:
+            raise CommandError(f"{error} -n NAMESPACE needs no more than role view there.") from error
+        _tell(kubeconfig, context, where, output, error)
+        return
     known = facts(taken)
     warn(controllers)
     snapshot = Snapshot(known)
-    where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
     found = list(rows(snapshot, where))
     if output is GetOutput.TABLE:
         console().print(_table(found, snapshot.now))
@@ -103,6 +118,21 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
         for uid in [row.workload.uid]
     ]
     write(answers, Form(output))
+
+
+def _tell(
+    kubeconfig: Path | None, context: str | None, namespace: str, output: GetOutput, error: DeniedError
+) -> None:
+    """Print what statuses say, for a user that may not read the whole cluster."""
+    taken, controllers = look_at_namespace(kubeconfig, context, None, namespace, TOLD)
+    known = facts(taken)
+    warn(controllers)
+    found = list(rows_of_namespace(known))
+    if output in {GetOutput.TABLE, GetOutput.WIDE}:
+        console().print(_table(found, known.taken))
+    else:
+        write([row_json(row) | {"start": None} for row in found], Form(output))
+    say_restricted("Positions are those that LocalQueues tell, and there are no expected starts.", error)
 
 
 def _table(found: list[Row], now: float, starts: Mapping[str, str] | None = None) -> Table:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Awaitable, Callable, Container
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import orjson
 import typer
 import yaml
 from rich.console import Console
 
+from admitter.client.errors import ClusterError
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.snapshot_file import SnapshotFile, load
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from admitter.client.transport import Transport
 
 T = TypeVar("T")
+
+CONNECTING_SECONDS: Final = 0.5
 
 
 class Output(StrEnum):
@@ -121,6 +124,31 @@ def look_at_all(
     return ask_beside(kubeconfig, context, lambda transport: take(transport, settings, time.time))
 
 
+def look_at_namespace(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    namespace: str,
+    kinds: Container[str],
+) -> tuple[SnapshotFile, ControllerStatus]:
+    """A snapshot with some kinds of one namespace, and whether a controller decides in that cluster.
+
+    Raises:
+        ClusterError: it can't be read.
+    """
+    from admitter.insight.taking import take  # noqa: PLC0415  # as in look
+
+    settings = settings_of(config)
+    return ask_beside(
+        kubeconfig, context, lambda transport: take(transport, settings, time.time, kinds, namespace)
+    )
+
+
+def say_restricted(what: str, error: ClusterError) -> None:
+    """Say on standard error what an answer lacks, and which right is missing for the whole of it."""
+    typer.echo(f"{what} {visible(error)}", err=True)
+
+
 def ask_beside(
     kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]"
 ) -> "tuple[T, ControllerStatus]":
@@ -138,6 +166,8 @@ def ask_beside(
         try:
             return await question(transport), await settling
         finally:
+            # If the question failed, this may be connecting: cancelled then, it leaves its socket behind.
+            await asyncio.wait({settling}, timeout=CONNECTING_SECONDS)
             settling.cancel()
             await asyncio.wait({settling})
 

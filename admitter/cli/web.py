@@ -70,6 +70,7 @@ async def _serve(
 ) -> None:
     async with await HttpTransport.connect(kubeconfig, context) as transport:
         mirror = Mirror(transport, settings, Random(), time.time)  # noqa: S311  # spreads load only
+        await mirror.check()
         stage = Stage(mirror, allowance)
         page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic), hosts)
         runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=1.0)

@@ -3,25 +3,47 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
+from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
-from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, warn, write
+from admitter.cli.looking import (
+    ConfigFile,
+    Output,
+    StateFile,
+    console,
+    look_at_all,
+    look_at_namespace,
+    namespace_of,
+    say_restricted,
+    warn,
+    write,
+)
 from admitter.cli.options import Context, Kubeconfig
+from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.forecast.playing import processes, side_by_side
 from admitter.insight.forecast.playout import Effect
-from admitter.insight.snapshot_file import facts
+from admitter.insight.snapshot_file import SnapshotFile, facts
+from admitter.insight.stand_in import stand_in
+from admitter.insight.tenant import OF_A_NAMESPACE, cluster_queue_of, told_of
 from admitter.insight.what_if.compare import Difference, compare
 from admitter.insight.what_if.report import difference_json, tables
+from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.policy.snapshot import Facts
 from admitter.simulate.manifests import NAMESPACED, READ, Change, read
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""
+LIMITS: Final = (
+    "This is by what LocalQueues tell. Not looked at: labels of flavors, priorities, evictions, and what "
+    "waits in other namespaces."
+)
 
 
 class Harm(StrEnum):
@@ -73,6 +95,9 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     is written. Starts are estimated from known runtimes, for as long as --estimate-for allows. Later ones are
     left out, and the answer says so.
 
+    Without the right to read the whole cluster it can try further Jobs of one namespace, by what its
+    LocalQueues tell of quota and use.
+
     Exits with 3 if something of --fail-on would happen.
 
     Examples:
@@ -83,11 +108,16 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if not files and not without:
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
     allowance = allowed(estimate_for)
-    deleted = [_deletion(text) for text in without or []]
-    taken, controllers = look_at_all(state, kubeconfig, context, config)
+    changes = [*_read(files or [], namespace_of(kubeconfig, context, state)), *map(_deletion, without or [])]
+    try:
+        taken, controllers = look_at_all(state, kubeconfig, context, config)
+        restricted: DeniedError | None = None
+    except DeniedError as error:
+        taken, controllers = _look_restricted(kubeconfig, context, config, changes, error)
+        restricted = error
     known = facts(taken)
     warn(controllers)
-    changes = list(_changes(known, files or [], deleted))
+    changes = list(_at_once(known, changes))
     difference = compare(known, changes, side_by_side, processes(), allowance)
     if difference.errors:
         raise ManifestError("; ".join(difference.errors))
@@ -96,20 +126,63 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         for table in tables(difference):
             shown.print(table)
     else:
-        write(difference_json(difference, known.taken), output)
+        answer = difference_json(difference, known.taken)
+        write(answer | ({"restricted": str(restricted)} if restricted is not None else {}), output)
+    if restricted is not None:
+        say_restricted(LIMITS, restricted)
     harms = set(_harms(difference)) & set(fail_on or ())
     if harms:
         typer.echo(f"fails on: {', '.join(sorted(harms))}", err=True)
         raise typer.Exit(HIT)
 
 
-def _changes(known: Facts, files: list[str], deleted: list[Change]) -> Iterator[Change]:
-    """All of them, at the moment of the snapshot."""
-    timeline = read(files) if files else None
+def _read(files: list[str], namespace: str) -> list[Change]:
+    """The objects in files; those that name no namespace are in this one.
+
+    Raises:
+        ManifestError: one of them can't be read.
+    """
+    timeline = read(files, namespace=namespace) if files else None
     if timeline is not None and timeline.errors:
         raise ManifestError("; ".join(f"{error.object}: {error.message}" for error in timeline.errors))
-    made = [change for change in timeline.changes if not change.gone] if timeline is not None else []
-    for serial, change in enumerate([*made, *deleted]):
+    return [change for change in timeline.changes if not change.gone] if timeline is not None else []
+
+
+def _look_restricted(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    changes: list[Change],
+    error: DeniedError,
+) -> tuple[SnapshotFile, ControllerStatus]:
+    """What is to be known of one namespace, and stand-ins for what is not, to try further Jobs there.
+
+    Raises:
+        CommandError: something else is to be tried.
+    """
+    namespaces = {change.object["metadata"].get("namespace", "") for change in changes}
+    if len(namespaces) > 1 or any(change.gone or change.object["kind"] != "Job" for change in changes):
+        raise CommandError(f"{error} Without it only further Jobs of one namespace can be tried.")
+    (namespace,) = namespaces
+    taken, controllers = look_at_namespace(kubeconfig, context, config, namespace, OF_A_NAMESPACE)
+    known = facts(taken)
+    for queue in {(change.object["metadata"].get("labels") or {}).get(QUEUE_LABEL, "") for change in changes}:
+        if queue in {"", ELASTIC_QUOTA_QUEUE}:
+            raise CommandError(f"{error} Without it only Jobs that name a LocalQueue can be tried.")
+        if cluster_queue_of(known, (namespace, queue)) and told_of(known, (namespace, queue)) is None:
+            raise CommandError(f"{error} LocalQueue {queue} tells nothing of its ClusterQueue.")
+    pods = (change.object["spec"]["template"]["spec"] for change in changes)
+    classes = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
+    return stand_in(taken, namespace, classes), controllers
+
+
+def _at_once(known: Facts, changes: list[Change]) -> Iterator[Change]:
+    """All of them, at the moment of the snapshot.
+
+    Raises:
+        ManifestError: one of them can't be made, since an object is there already, or is not there.
+    """
+    for serial, change in enumerate(changes):
         kind, metadata = change.object["kind"], change.object["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         there = known.views.get(_PLURALS[kind], {})

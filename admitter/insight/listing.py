@@ -1,6 +1,6 @@
 """Workloads in their order: what `kubectl get workloads` shows, and the position, which is not stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from admitter.api.conditions import WorkloadState
@@ -52,7 +52,12 @@ def rows(snapshot: Snapshot, namespace: str | None) -> Iterator[Row]:
         for view in snapshot.world.workloads
         if not view.finished and namespace in {None, view.namespace}
     ]
-    yield from sorted(found, key=_order)
+    yield from in_order(found)
+
+
+def in_order(found: Iterable[Row]) -> list[Row]:
+    """Those with quota, then those that wait, by queue and position."""
+    return sorted(found, key=_order)
 
 
 def _row(view: WorkloadView, snapshot: Snapshot, position: int | None) -> Row:

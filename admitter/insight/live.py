@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from http import HTTPStatus
 from random import Random
 from typing import Final
 
 from admitter.cache.world import World
-from admitter.client.errors import ClusterError
+from admitter.client.errors import ApiError, ClusterError, DeniedError
 from admitter.client.informer import Informer
 from admitter.client.store import Store
 from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.lease_watch import LeaseWatch
+from admitter.insight.pages import spelled
 from admitter.policy.snapshot import Facts, Snapshot, plural_of
 
 REST: Final = 4.0
@@ -47,6 +49,7 @@ class Mirror:
         self._sources = [replace(source, store=Store(remembered=0)) for source in World().sources]
         self._informers = [Informer(transport, source, random) for source in self._sources]
         self._leases = LeaseWatch(transport)
+        self._transport = transport
         self._changed = asyncio.Event()
         self.revision = 0
         for source in self._sources:
@@ -55,6 +58,21 @@ class Mirror:
     def _note(self, _old: object, _new: object) -> None:
         self.revision += 1
         self._changed.set()
+
+    async def check(self) -> None:
+        """Return if all can be listed, or if that is not known.
+
+        Raises:
+            DeniedError: the user may not list a kind.
+        """
+        for source in self._sources:
+            try:
+                await self._transport.get(source.path, {"limit": "1"})
+            except ApiError as error:
+                if error.status == HTTPStatus.FORBIDDEN:
+                    raise DeniedError(spelled(source.path, error)) from error
+            except ClusterError:
+                return
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:

@@ -1,9 +1,10 @@
 """Reads collections of the API server, object by object, and explains its refusals."""
 
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from admitter.client.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.client.errors import ApiError, ClusterError, DeniedError, NotFoundError, UnreachableError
 from admitter.client.pages import pages
 
 if TYPE_CHECKING:
@@ -18,11 +19,16 @@ async def listed(
     """All objects of a collection, by a query such as selectors.
 
     Raises:
-        ClusterError: the API server does not answer, or its user may not list them.
+        DeniedError: its user may not list them.
+        ClusterError: the API server does not answer, or does not know the kind.
     """
-    async for page in pages(transport, path, query):
-        for item in page["items"]:
-            yield item
+    try:
+        async for page in pages(transport, path, query):
+            for item in page["items"]:
+                yield item
+    except ApiError as error:
+        denied = error.status == HTTPStatus.FORBIDDEN
+        raise (DeniedError if denied else ClusterError)(spelled(path, error)) from error
 
 
 def spelled(path: str, error: ClusterError) -> str:
@@ -31,6 +37,17 @@ def spelled(path: str, error: ClusterError) -> str:
         return f"No answer from the API server: {error}"
     if isinstance(error, NotFoundError):
         return f"There is no {path} in this cluster: is Admitter installed? admitter install does it."
-    if isinstance(error, ApiError) and error.status in {401, 403}:
-        return f"Rights are missing: {error}. Without them a snapshot will do (--state)."
+    if isinstance(error, ApiError) and error.status == HTTPStatus.FORBIDDEN:
+        return missing_right("list", path)
+    if isinstance(error, ApiError) and error.status == HTTPStatus.UNAUTHORIZED:
+        return f"The API server does not know this user: {error}"
     return f"The API server says of {path}: {error}"
+
+
+def missing_right(verb: str, path: str) -> str:
+    """Which right a user lacks for a path of the API server, and which role gives it."""
+    *_, plural = parts = path.split("/")
+    namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
+    where = f"namespace {namespace}" if namespace else "the whole cluster"
+    role = f"role view in {where}" if namespace else "ClusterRole admitter-reader"
+    return f"A right is missing: to {verb} {plural} in {where}; {role} gives it."

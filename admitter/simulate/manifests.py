@@ -71,11 +71,13 @@ class Timeline:
     errors: list[Invalid]  # objects that were left out
 
 
-def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None) -> Timeline:
+def read(
+    paths: Iterable[str], begin: Callable[[str, Json], float] | None = None, namespace: str = "default"
+) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
     `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
-    begins then; None: a snapshot can't be used.
+    begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
@@ -89,7 +91,7 @@ def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None
         if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
             begins = begin(place, manifest)
             continue
-        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, kinds)
+        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace, kinds)
         if found is None:
             assert isinstance(manifest, dict)
             try:
@@ -119,7 +121,7 @@ def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
     return [manifest]
 
 
-def _problem(manifest: object, kinds: DescribedKinds) -> str | None:
+def _problem(manifest: object, namespace: str, kinds: DescribedKinds) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
@@ -137,7 +139,7 @@ def _problem(manifest: object, kinds: DescribedKinds) -> str | None:
     if kind not in NAMESPACED and not described:
         metadata.pop("namespace", None)
     elif metadata.get("namespace", "") == "":
-        metadata["namespace"] = "default"
+        metadata["namespace"] = namespace
     return _wrong(manifest, described=described) or _time_problem(metadata)
 
 

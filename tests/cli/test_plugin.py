@@ -9,12 +9,13 @@ from admitter.cli.plugin import complete
     ("typed", "offered"),
     [
         (["expl"], {"explain"}),
+        (["pau"], {"pause"}),
         (["sandbox", ""], {"up", "down"}),
         (["what-if", "--fail"], {"--fail-on"}),
         (["what-if", "--fail-on", ""], {"evict", "over", "never"}),
         (["get", "workloads", "-o", "wi"], {"wide"}),
     ],
-    ids=["command", "subcommand", "option", "value", "part-of-a-value"],
+    ids=["command", "verb", "subcommand", "option", "value", "part-of-a-value"],
 )
 def test_words_that_may_follow_are_offered(typed: list[str], offered: set[str]) -> None:
     assert offered <= {line.split("\t")[0] for line in complete(typed)}

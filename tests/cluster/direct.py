@@ -82,6 +82,12 @@ class Command(NamedTuple):
         return self.options.get("--namespace", "default")
 
 
+_LATER = urllib3.Retry(
+    10, connect=0, read=0, redirect=0, other=0, allowed_methods=None, raise_on_status=False
+)
+"""As kubectl does, ask again what the server is too busy for, when it says: first of all for a new kind."""
+
+
 class Server:
     """The API server of a kubeconfig with a client certificate."""
 
@@ -95,7 +101,7 @@ class Server:
             key.write_bytes(b64decode(user["client-key-data"]))
             context.load_cert_chain(certificate, key)
         self._url = cluster["server"]
-        self._pool = urllib3.PoolManager(ssl_context=context, retries=False)
+        self._pool = urllib3.PoolManager(ssl_context=context, retries=_LATER)
 
     def ask(
         self, method: str, path: str, body: Json | None = None, query: Mapping[str, str] | None = None

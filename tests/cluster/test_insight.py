@@ -187,12 +187,13 @@ def test_a_tenant_is_told_what_the_status_says(team: Team, user: Cluster) -> Non
 
     answer = CliRunner().invoke(app, ["explain", "huge", *access])
     assert answer.exit_code == 0, answer.stderr
-    state, message = answer.stdout.splitlines()
+    state, message, *_ = answer.stdout.splitlines()
     assert state == f"{team.namespace}/huge: Pending"
     assert message.strip() == team.workloads()["huge"]["status"]["message"]
-    assert "This is only what its status says. Rights are missing: " in answer.stderr
+    assert "This is what its status and its LocalQueue say. A right is missing: to list " in answer.stderr
     said = json.loads(CliRunner().invoke(app, ["explain", "huge", "-o", "json", *access]).stdout)
-    assert (said["name"], said["reason"], "forbidden" in said["restricted"]) == ("huge", "NeverFits", True)
+    assert (said["name"], said["reason"]) == ("huge", "NeverFits")
+    assert said["restricted"].endswith("ClusterRole admitter-reader gives it.")
     unknown = CliRunner().invoke(app, ["explain", "hug", *access])
     assert unknown.exit_code == 1
     assert f"there is no Workload hug in namespace {team.namespace}" in str(unknown.exception)

@@ -1,11 +1,12 @@
 """What a Workload's own status says, found by its name or by its Job's."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from admitter.client.transport import Transport
 from admitter.insight.explain.status_summary import find, summary
+from admitter.insight.snapshot_file import readable
+from admitter.policy.snapshot import Facts
 
 Json = dict[str, Any]
 
@@ -23,24 +24,16 @@ def condition(kind: str, message: str) -> Json:
     return {"type": kind, "status": "True", "reason": "Because", "message": message, **since}
 
 
-class Server:
-    def __init__(self, *workloads: Json) -> None:
-        self._workloads = workloads
-
-    async def get(self, path: str, _query: Json) -> Json:
-        assert path == "/apis/admitter.dev/v1alpha1/namespaces/n/workloads"
-        return {"items": list(self._workloads), "metadata": {}}
-
-
-async def said(name: str, *workloads: Json) -> Json | None:
-    view = await find(cast("Transport", Server(*workloads)), "n", name)
+def said(name: str, *workloads: Json) -> Json | None:
+    known = Facts(0.0, views={"workloads": {view.key: view for view in readable(workloads, "workloads")}})
+    view = find(known, "n", name)
     return summary(view) if view is not None else None
 
 
 @pytest.mark.parametrize("name", ["job-a-1", "a"])
-async def test_it_is_found_by_either_name(name: str) -> None:
+def test_it_is_found_by_either_name(name: str) -> None:
     waits = workload("job-a-1", "a", state="Pending", reason="NeverFits", message="asks too much")
-    assert await said(name, workload("job-b-1", "b"), waits) == {
+    assert said(name, workload("job-b-1", "b"), waits) == {
         "namespace": "n",
         "name": "a",
         "workload": "job-a-1",
@@ -48,12 +41,12 @@ async def test_it_is_found_by_either_name(name: str) -> None:
         "reason": "NeverFits",
         "message": "asks too much",
     }
-    assert await said("c", waits) is None
+    assert said("c", waits) is None
 
 
-async def test_of_several_that_a_job_name_had_the_one_that_is_not_over_counts() -> None:
+def test_of_several_that_a_job_name_had_the_one_that_is_not_over_counts() -> None:
     over = workload("job-a-1", "a", state="Finished", conditions=[condition("Finished", "done")])
-    found = await said("a", over, workload("job-a-2", "a", state="Pending"), over)
+    found = said("a", over, workload("job-a-2", "a", state="Pending"), over)
     assert found is not None
     assert found["workload"] == "job-a-2"
 
@@ -61,10 +54,10 @@ async def test_of_several_that_a_job_name_had_the_one_that_is_not_over_counts() 
 @pytest.mark.parametrize(
     ("state", "kind"), [("Admitted", "QuotaReserved"), ("Evicted", "Evicted"), ("Finished", "Finished")]
 )
-async def test_one_that_does_not_wait_has_the_message_of_its_condition(state: str, kind: str) -> None:
+def test_one_that_does_not_wait_has_the_message_of_its_condition(state: str, kind: str) -> None:
     pod_set = {"name": "main", "count": 1, "flavors": {"cpu": "any"}, "usage": {"cpu": "1"}}
     admission = {"clusterQueue": "q", "podSets": [pod_set]}
     conditions = [condition("Other", "no"), condition(kind, "yes")]
-    found = await said("a", workload("w", "a", state=state, conditions=conditions, admission=admission))
+    found = said("a", workload("w", "a", state=state, conditions=conditions, admission=admission))
     assert found is not None
     assert (found["state"], found["message"]) == (state, "yes")

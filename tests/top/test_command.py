@@ -88,9 +88,12 @@ def test_without_a_terminal_it_names_what_needs_none(snapshot: Path) -> None:
         (UnreachableError("GET /pods: refused"), "No answer from the API server: GET /pods: refused"),
         (
             ApiError(403, "Forbidden", "you may not"),
-            "Rights are missing: you may not. Without them a snapshot",
+            "A right is missing: to list things in the whole cluster; ClusterRole admitter-reader gives it.",
         ),
-        (ApiError(401, "Unauthorized", "unknown user"), "Rights are missing: unknown user"),
+        (
+            ApiError(401, "Unauthorized", "unknown user"),
+            "The API server does not know this user: unknown user",
+        ),
         (NotFoundError(404, "NotFound", "no"), "There is no /things in this cluster: is Admitter installed?"),
         (ApiError(500, "InternalError", "oops"), "The API server says of /things: oops"),
     ],

@@ -19,6 +19,7 @@ from admitter.client.pace import Pace
 from admitter.client.store import Key, Store, Unreadable
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
+from admitter.controllers.quota_status.visible_queues import FIELD, VisibleQueues, amounts
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource
 from admitter.names import ELASTIC_QUOTA_QUEUE
@@ -68,6 +69,9 @@ class QuotaStatuses:
         self._changed: set[Target] = set()
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
+        self.visible = VisibleQueues(
+            self.world, self.engine, self._visible, partial(self.touch, "localqueues")
+        )
         world = self.world
         self.kinds: dict[str, tuple[Store[ObjectView], Callable[[ObjectView], Json]]] = {
             "clusterqueues": (world.cluster_queues, self._cluster_queue),
@@ -160,7 +164,15 @@ class QuotaStatuses:
     async def flush(self) -> None:
         self._ready.clear()
         changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
+        for target in changed:
+            self._note(*target)
         await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+
+    def _note(self, plural: str, key: Key) -> None:
+        """The use of a ClusterQueue or a Cohort may be another, and so what is free in all queues below."""
+        if plural in {"clusterqueues", "cohorts"} and self.world.shards.owns(self._shard(plural, key)):
+            for name in [key[1]] if plural == "clusterqueues" else self._tree.below(("cohort", key[1])):
+                self.visible.changed(name)
 
     def _is_known(self, target: Target) -> bool:
         """Whether what is to be told of a queue is in force; if not, it is touched again once it is."""
@@ -183,7 +195,7 @@ class QuotaStatuses:
         if view is None or not self.world.shards.owns(self._shard(plural, key)):
             return
         wanted = status_of(view)
-        if all(view.status.get(name) == value for name, value in wanted.items()):
+        if not self._is_due(plural, key, {n for n, value in wanted.items() if view.status.get(n) != value}):
             return
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
@@ -196,6 +208,14 @@ class QuotaStatuses:
         except ClusterError as error:
             log.log(level_of(error), "status not written", kind=plural, name=key[1], error=str(error))
             self.touch(plural, key)
+
+    def _is_due(self, plural: str, key: Key, changed: set[str]) -> bool:
+        """Whether a status with so many changed fields is to be written now."""
+        turn = plural == "localqueues" and self.visible.take_turn(key)
+        if changed == {FIELD} and plural == "localqueues" and not turn:
+            self.visible.defer(key)
+            return False
+        return bool(changed)
 
     async def _tell_unreadable(self, plural: str, unreadable: Unreadable) -> None:
         """Say of an object that can't be read that it does not work, once in a while at most."""
@@ -236,13 +256,20 @@ class QuotaStatuses:
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
         problem = problem or entry.flaw
-        pending = sum(self._pending[q] for q in self.world.local_queues_by_cluster_queue.get(view.name))
         return {
             "conditions": self._active(view, problem),
-            "pendingWorkloads": pending,
-            "admittedWorkloads": self._admitted_by[view.name],
+            **self._counts(view),
             "flavors": _by_flavor(self._usage(view)),
         }
+
+    def _counts(self, view: ObjectView) -> Json:
+        """How many Workloads a ClusterQueue has."""
+        pending = sum(self._pending[q] for q in self.world.local_queues_by_cluster_queue.get(view.name))
+        return {"pendingWorkloads": pending, "admittedWorkloads": self._admitted_by[view.name]}
+
+    def _visible(self, view: ObjectView) -> Json:
+        """What a LocalQueue may say of its ClusterQueue, without the line."""
+        return {**self._counts(view), "flavors": _by_flavor(amounts(self.engine, view.name))}
 
     def _cohort(self, view: ObjectView) -> Json:
         uses = sorted(cohort_use(self._tree, self._ledger.real, view.name).items())
@@ -305,6 +332,7 @@ class QuotaStatuses:
             "conditions": self._active(view, problem),
             "pendingWorkloads": self._pending[view.key],
             "admittedWorkloads": self._admitted[view.key],
+            FIELD: self.visible.of(view),
         }
 
     def _active(self, view: ObjectView, problem: Defect | None) -> list[Json]:

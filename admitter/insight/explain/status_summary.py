@@ -1,17 +1,11 @@
 """What a Workload's own status says: all that some users may read, and the first answer for the others."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from admitter.cache.views import WorkloadView
-from admitter.cache.world import OWN
 from admitter.insight.listing import job_name
-from admitter.insight.pages import listed
-from admitter.insight.snapshot_file import readable
 from admitter.policy.snapshot import Facts
-
-if TYPE_CHECKING:
-    from admitter.client.transport import Transport
 
 Json = dict[str, Any]
 
@@ -19,22 +13,14 @@ _CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": 
 """By state, the condition with the message to show."""
 
 
-async def find(transport: "Transport", namespace: str, name: str) -> WorkloadView | None:
-    """The Workload of a name, or that of the Job of that name; None if there is none.
-
-    Raises:
-        ClusterError: the API server does not answer, or its user may not list Workloads in that namespace.
-    """
-    found: WorkloadView | None = None
-    async for raw in listed(transport, f"{OWN}/namespaces/{namespace}/workloads"):
-        view: WorkloadView | None = next(readable([raw], "workloads"), None)
-        if view is None:
-            continue
-        if view.name == name:
-            return view
-        if job_name(view) == name and (found is None or found.finished):
-            found = view
-    return found
+def find(known: Facts, namespace: str, name: str) -> WorkloadView | None:
+    """The Workload of a name, or that of the Job of that name; None if there is none."""
+    workloads = known.views.get("workloads", {})
+    if (namespace, name) in workloads:
+        own: WorkloadView = workloads[namespace, name]
+        return own
+    of_job = (view for key, view in workloads.items() if key[0] == namespace and job_name(view) == name)
+    return min(of_job, key=lambda view: view.finished, default=None)
 
 
 def summary(view: WorkloadView) -> Json:
