@@ -22,6 +22,13 @@ _TEXT, _LIST, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "ma
 _MERGED: Final = {f"tag:yaml.org,2002:{kind}" for kind in ("merge", "value")}
 
 
+def bundled(name: str) -> Path:
+    """A folder that comes with Admitter, `crds` or `manifests`: in an installed package, or in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "bundle" / name
+    return installed if installed.is_dir() else package.parent / name
+
+
 class ManifestError(Exception):
     """A file that can't be read as manifests."""
 

@@ -7,7 +7,8 @@ import yaml
 
 from admitter import __version__, names
 from admitter.api.kinds import KINDS
-from admitter.install.apply import bundled, manifests, object_path
+from admitter.documents import bundled
+from admitter.install.apply import manifests, object_path
 
 ROOT = Path(__file__).parents[1]
 ALL = list(manifests(deployment=True))

@@ -4,6 +4,7 @@ An API server checks these before anything reads them; files have not been throu
 number and no truth value: a Job with `parallelism: "3"` would be refused.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -58,17 +59,22 @@ _METADATA: Final = needed(
     )
 )
 _CONDITIONS: Final = conditions(_Time | None, int)
-_POD_SPEC: Final = fields(
-    containers=needed(containers(_Quantities, least=1)),
-    initContainers=containers(_Quantities),
-    resources=requirements(_Quantities),
-    overhead=_Quantities,
-    nodeSelector=Texts,
-    tolerations=several(TOLERATION),
-    affinity=fields(nodeAffinity=NODE_AFFINITY),
-    priorityClassName=str,
-    runtimeClassName=str,
-    nodeName=str,
+_POD_FIELDS: Final[dict[str, Type]] = {
+    "initContainers": containers(_Quantities),
+    "resources": requirements(_Quantities),
+    "overhead": _Quantities,
+    "nodeSelector": Texts,
+    "tolerations": several(TOLERATION),
+    "affinity": fields(nodeAffinity=NODE_AFFINITY),
+    "priorityClassName": str,
+    "runtimeClassName": str,
+    "nodeName": str,
+}
+_POD_SPEC: Final = fields(containers=needed(containers(_Quantities, least=1)), **_POD_FIELDS)
+_POD_METADATA: Final = fields(labels=Texts, annotations=_Annotations)
+_TEMPLATE: Final = fields(metadata=_POD_METADATA, spec=needed(_POD_SPEC))
+_PART_OF_TEMPLATE: Final = fields(
+    metadata=_POD_METADATA, spec=fields(containers=containers(_Quantities), **_POD_FIELDS)
 )
 _JOB: Final = fields(
     metadata=_METADATA,
@@ -77,9 +83,7 @@ _JOB: Final = fields(
             parallelism=Count,
             completions=Count,
             activeDeadlineSeconds=int,
-            template=needed(
-                fields(metadata=fields(labels=Texts, annotations=_Annotations), spec=needed(_POD_SPEC))
-            ),
+            template=needed(_TEMPLATE),
         )
     ),
     status=fields(
@@ -102,6 +106,8 @@ _OTHERS: Final = fields(
     status=fields(conditions=_CONDITIONS, managedSince=dict[str, _Time], since=_Time | None),
 )
 
+_DESCRIBED: Final = fields(metadata=_METADATA)
+
 _SHAPES: Final[dict[str, Type]] = {
     "Job": _JOB,
     "LimitRange": fields(metadata=_METADATA, spec=limit_range(_Quantities)),
@@ -114,10 +120,25 @@ _SHAPES: Final[dict[str, Type]] = {
 }
 
 
-def shape_problem(manifest: Json) -> str | None:
-    """What is wrong with the fields of an object that is read from a file; None if nothing is."""
+def shape_problem(manifest: Json, *, described: bool = False) -> str | None:
+    """What is wrong with the fields of an object that a simulation reads; None if nothing is.
+
+    Of one that a JobKind describes only the metadata has a shape that is known here.
+    """
     try:
-        checker(_SHAPES.get(manifest["kind"], _OTHERS)).validate_python(manifest, strict=True)
+        checker(_DESCRIBED if described else _SHAPES.get(manifest["kind"], _OTHERS)).validate_python(
+            manifest, strict=True
+        )
     except ValidationError as error:
         return "; ".join(str(problem) for problem in problems_of(error))
+    return None
+
+
+def template_problem(template: object, path: str, *, whole: bool) -> str | None:
+    """What is wrong with a pod template; None if nothing is. One that is not whole may have no containers."""
+    try:
+        checker(_TEMPLATE if whole else _PART_OF_TEMPLATE).validate_python(template, strict=True)
+    except ValidationError as error:
+        found = (replace(each, field=f"{path}.{each.field}".rstrip(".")) for each in problems_of(error))
+        return "; ".join(map(str, found))
     return None

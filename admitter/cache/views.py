@@ -132,8 +132,18 @@ def parse_object(raw: Json) -> ObjectView:
 
 
 @dataclass(frozen=True, slots=True)
+class PodSetView:
+    """Pods of one template: how many, with how many they can do, and what is kept of the template's spec."""
+
+    name: str
+    count: int
+    min_count: int | None
+    template: Json
+
+
+@dataclass(frozen=True, slots=True)
 class JobView(Meta):
-    """A batch/v1 Job.
+    """A batch/v1 Job, or what stands for an object of a kind that a JobKind describes.
 
     Attributes:
         workload: the name of its Workload.
@@ -149,6 +159,7 @@ class JobView(Meta):
             each of its pods, with `backoffLimit`.
         template_metadata: those labels and annotations of the pod template that are Admitter's.
         status: the counters, `startTime` and, by type, status and message of the conditions.
+        pod_sets: those that its JobKind has found; none of a batch/v1 Job, which has one by its template.
     """
 
     workload: str
@@ -162,6 +173,7 @@ class JobView(Meta):
     spec: Json
     template_metadata: Json
     status: Json
+    pod_sets: tuple[PodSetView, ...] = ()
 
     @property
     def suspended(self) -> bool:
@@ -321,10 +333,14 @@ def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
 
 
 def _workload_name(name: str, uid: str) -> str:
-    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
+    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label.
+
+    The name of what stands for another kind begins with that.
+    """
     digest = sha256(uid.encode()).hexdigest()[:_DIGITS]
-    room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
-    return f"job-{name[:room].rstrip('-.')}-{digest}"
+    readable = name.replace("/", "-") if "/" in name else f"job-{name}"
+    room = LONGEST_LABEL_VALUE - len("-") - len(digest)
+    return f"{readable[:room].rstrip('-.')}-{digest}"
 
 
 @dataclass(frozen=True, slots=True)

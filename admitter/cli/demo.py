@@ -23,7 +23,8 @@ from rich.text import Text
 from admitter.cli.complaints import CommandError
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import bundled, install
+from admitter.documents import bundled
+from admitter.install.apply import install
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT, WORKLOAD_LABEL
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster

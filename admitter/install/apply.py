@@ -5,7 +5,6 @@ import operator
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -16,10 +15,10 @@ from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
+from admitter.documents import bundled
 from admitter.names import API_VERSION, GROUP
 
 LEFT_OUT: Final = "left out: this API server does not have the kind"
-_PACKAGE = Path(__file__).parents[1]
 
 _RUNNING: Final = {
     *("ConfigMap", "ResourceQuota", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment")
@@ -27,12 +26,6 @@ _RUNNING: Final = {
 """The kinds of what runs the controller in the cluster."""
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
-
-
-def bundled(name: str) -> Path:
-    """A folder of the bundle, `crds` or `manifests`: in an installed package, or in a checkout."""
-    installed = _PACKAGE / "bundle" / name
-    return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
 def manifests(*, deployment: bool, image: str | None = None) -> Iterator[Json]:

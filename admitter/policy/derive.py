@@ -24,7 +24,7 @@ def workload_spec(job: JobView, world: World) -> Json:
         InvalidQuantityError: a request can't be counted, or it says more than a Workload may.
     """
     assert job.queue is not None
-    spec: Json = {"queueName": job.queue, "podSets": [_pod_set(job, world)]}
+    spec: Json = {"queueName": job.queue, "podSets": _pod_sets(job, world)}
     spec["priority"], name = priority_of(job, world)
     if name:
         spec["priorityClassName"] = name
@@ -58,21 +58,36 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
 
 
 def _pod_set(job: JobView, world: World) -> Json:
-    """What a Job's pods ask for; it may not be changed."""
+    """What the pods of a Job of one pod set ask for; it may not be changed."""
+    return _pod_sets(job, world)[0]
+
+
+def _pod_sets(job: JobView, world: World) -> list[Json]:
+    """What a Job's pods ask for; none of it may be changed."""
     if job.oversized:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)
     limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
     limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
     classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
-    count = job_count(job.spec, job.status)
-    return _derived(orjson.dumps(original_template(job)), count, orjson.dumps(limits), orjson.dumps(classes))
+    around = (orjson.dumps(limits), orjson.dumps(classes))
+    if not job.pod_sets:
+        count = job_count(job.spec, job.status)
+        return [_derived(POD_SET, orjson.dumps(original_template(job)), count, *around)]
+    made = [
+        _derived(each.name, orjson.dumps(each.template), each.count, *around)
+        | ({"minCount": each.min_count} if each.min_count is not None else {})
+        for each in job.pod_sets
+    ]
+    if weights.weight(made) > weights.HEAVIEST:
+        raise InvalidQuantityError(weights.MESSAGE)
+    return made
 
 
 @remembered
-def _derived(template: bytes, count: int, limits: bytes, classes: bytes) -> Json:
+def _derived(name: str, template: bytes, count: int, limits: bytes, classes: bytes) -> Json:
     """The same for the same: most Jobs differ in nothing that counts."""
-    made = pod_set(POD_SET, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
+    made = pod_set(name, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
     if weights.weight([made]) > weights.HEAVIEST:
         raise InvalidQuantityError(weights.MESSAGE)
     return made

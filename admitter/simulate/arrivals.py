@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from admitter.cache.node_views import parse_node
-from admitter.cache.views import JobView, ObjectView, parse_job, parse_workload
+from admitter.cache.views import JobView, ObjectView, parse_workload
 from admitter.documents import title
 from admitter.names import QUEUE_LABEL
 from admitter.policy.derive import workload_spec
@@ -15,6 +15,7 @@ from admitter.policy.lifecycle import Phase
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quantities.durations import InvalidDurationError
+from admitter.simulate.described import parse_any_job, title_of
 from admitter.simulate.items import Event, Item, Key
 from admitter.simulate.lifecycles import Lifecycles
 from admitter.simulate.manifests import Change, Invalid, Timeline, runtime
@@ -137,7 +138,7 @@ class Arrivals:
                 self._lifecycles.forget(known.uid, self._now)
             return
         raw["spec"] = {**raw["spec"], "suspend": True}
-        job = parse_job(raw)
+        job = parse_any_job(raw)
         if job.queue is None:
             self._unqueued[key] = raw
             self._arriving.add(key)
@@ -179,7 +180,7 @@ class Arrivals:
             lasts = runtime(raw)
             spec = workload_spec(replace(job, queue=job.queue or ""), self._world)
         except (InvalidDurationError, InvalidQuantityError) as error:
-            self.errors.append(Invalid(title(raw, ""), str(error)))
+            self.errors.append(Invalid(title_of(raw), str(error)))
             self._unqueued.pop(key, None)
             return
         metadata = {**raw["metadata"], "name": job.workload}

@@ -10,6 +10,7 @@ from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.cache.views import seconds
 from admitter.documents import ManifestError, documents, generated_names, title
+from admitter.kinds import KindError
 from admitter.names import (
     API_VERSION,
     EXPECTED_RUNTIME_ANNOTATION,
@@ -18,6 +19,7 @@ from admitter.names import (
     SIMULATED_UNTIL_ANNOTATION,
 )
 from admitter.quantities.durations import InvalidDurationError, parse_duration
+from admitter.simulate.described import DESCRIBED, DescribedKinds
 
 Json = dict[str, Any]
 
@@ -83,26 +85,46 @@ def read(
     objects: list[Json] = []
     errors: list[Invalid] = []
     begins: float | None = None
-    found = list(documents(paths))
-    names = generated_names((manifest for _, manifest in found), namespace)
-    for number, (place, manifest) in enumerate(found):
+    everything = list(documents(paths))
+    names = generated_names((manifest for _, manifest in everything), namespace)
+    kinds = DescribedKinds(manifest for _, manifest in everything)
+    for number, (place, manifest) in enumerate(everything):
         if number in names:
             manifest["metadata"]["name"] = names[number]
         if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
             begins = begin(place, manifest)
             continue
-        problem = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace)
-        if problem is None:
+        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace, kinds)
+        if found is None:
             assert isinstance(manifest, dict)
-            objects.append(manifest)
-        elif problem:
-            errors.append(Invalid(title(manifest, place), problem))
+            try:
+                objects += _counted(manifest, kinds)
+            except (KindError, InvalidDurationError) as error:
+                found = str(error)
+        if found:
+            errors.append(Invalid(title(manifest, place), found))
+    errors += [Invalid(*defect) for defect in kinds.defects()]
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
     start = seconds(min(given, key=seconds, default=DEFAULT_START)) if begins is None else begins
     return Timeline(start, sorted(_changes(objects, start)), errors)
 
 
-def _problem(manifest: object, namespace: str) -> str | None:
+def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
+    """What is decided about: the object itself, the Job that stands for it, or nothing for a child.
+
+    Raises:
+        KindError: its pods can't be counted.
+        InvalidDurationError: an annotation of its pods is no duration.
+    """
+    if "ownerReferences" in manifest["metadata"] and kinds.is_child(manifest):
+        return []
+    if not _is_read(manifest):
+        return [kinds.as_job(manifest)]
+    manifest.pop(DESCRIBED, None)
+    return [manifest]
+
+
+def _problem(manifest: object, namespace: str, kinds: DescribedKinds) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
@@ -111,30 +133,37 @@ def _problem(manifest: object, namespace: str) -> str | None:
         return "apiVersion: is missing" if version is None else "apiVersion: Input should be a valid string"
     if (version, kind) == SNAPSHOT:
         return "is a snapshot of a cluster and no manifest: --state takes it"
-    if (version, kind) not in READ:
+    described = not _is_read(manifest)
+    if described and not kinds.describe(manifest):
         return ""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         return "metadata.name: is missing"
-    if kind not in NAMESPACED:
+    if kind not in NAMESPACED and not described:
         metadata.pop("namespace", None)
     elif metadata.get("namespace", "") == "":
         metadata["namespace"] = namespace
-    return _wrong(manifest) or _time_problem(metadata)
+    return _wrong(manifest, described=described) or _time_problem(metadata)
+
+
+def _is_read(manifest: Json) -> bool:
+    """Whether it is of a kind that is read without a description."""
+    version, kind = _kind_of(manifest)
+    return isinstance(version, str) and (version, kind) in READ
 
 
 def _kind_of(manifest: Json) -> tuple[Any, Any]:
     return manifest.get("apiVersion"), manifest.get("kind")
 
 
-def _wrong(manifest: Json) -> str | None:
+def _wrong(manifest: Json, *, described: bool) -> str | None:
     """Which fields of an object of a known kind are wrong, and why; annotations are texts if none is."""
-    model = OWN.get(manifest["kind"])
+    model = OWN.get(manifest["kind"]) if not described else None
     found = problems(model, manifest) if model is not None else []
-    wrong = "; ".join(str(problem) for problem in found) or shape_problem(manifest)
+    wrong = "; ".join(str(problem) for problem in found) or shape_problem(manifest, described=described)
     if wrong is not None:
         return wrong
-    for place in (manifest["metadata"], _template_metadata(manifest)):
+    for place in (manifest["metadata"], _template_metadata(manifest) if not described else {}):
         if "annotations" in place:  # numbers are taken too, and mean what is written
             place["annotations"] = {name: str(text) for name, text in place["annotations"].items()}
     return None

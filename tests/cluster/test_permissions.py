@@ -10,7 +10,7 @@ import yaml
 
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import VERSIONS
-from admitter.install.apply import bundled
+from admitter.documents import bundled
 from admitter.names import CONTROLLER_USER, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
-from admitter.install.apply import bundled
+from admitter.documents import bundled
 from tests.cluster.objects import Json, cluster_queue, job, local_queue, resource_flavor
 
 QUEUES = [

@@ -1,0 +1,218 @@
+"""JobKind: a kind of objects that run pods, described instead of coded (docs/design/kinds.md).
+
+No cluster has this kind yet: its files are read by `admitter simulate` and the commands that read the same
+manifests.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from admitter.api.base import LONGEST_NAME, Model, Name, Resource, refuse
+
+LONGEST_EXPRESSION: Final = 1024
+"""Characters of an expression."""
+MOST_POD_SETS: Final = 8
+"""Pod sets of one object, as of a Workload."""
+
+Cel = Annotated[str, Field(min_length=1, max_length=LONGEST_EXPRESSION)]
+"""An expression in the Common Expression Language."""
+
+_SEGMENT = r"[A-Za-z][-A-Za-z0-9_]{0,62}"
+Path = Annotated[str, Field(max_length=512, pattern=rf"^{_SEGMENT}(\.{_SEGMENT}){{0,15}}$")]
+"""Names of fields with dots between them, such as spec.template."""
+
+Variable = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[a-z][A-Za-z0-9]*$")]
+
+RESERVED: Final = frozenset(
+    {*("object", "item", "key", "index", "variables"), *("apiVersion", "kind", "metadata", "spec", "status")}
+)
+"""Names that no related object can have: expressions and paths use them already."""
+
+
+class Group(Model):
+    """A kind of the API, in any version."""
+
+    group: Annotated[str, Field(max_length=253)] = ""
+    """Its group; empty for the core of Kubernetes."""
+    kind: Annotated[str, Field(pattern="^[A-Z][A-Za-z0-9]{0,62}$")]
+    """Its kind, such as JobSet."""
+
+
+class KindResource(Group):
+    """The resource that a JobKind describes."""
+
+    version: Annotated[str, Field(pattern="^v[0-9][a-z0-9]{0,20}$")]
+    """The version that paths and expressions are written for."""
+    plural: Annotated[str, Field(pattern="^[a-z][a-z0-9]{0,62}$")]
+    """Its name in paths of the API, such as jobsets."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as manifests have them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class Suspension(Model):
+    """How an object is told to have no pods."""
+
+    path: Path
+    """The field, such as spec.suspend."""
+    stopped: bool | str = True
+    """Its value while the object may have no pods."""
+    running: bool | str = False
+    """Its value once the object may have pods."""
+
+
+class Related(Model):
+    """Another object that says a part of what pods there are, such as the runtime of a TrainJob."""
+
+    name: Variable
+    """The variable of expressions, and the first name of paths, that stands for it."""
+    api_version: Annotated[str, Field(max_length=320)]
+    """Its group and version."""
+    kind: Cel
+    """Gives its kind."""
+    object_name: Cel
+    """Gives its name. It is looked up in the namespace of the object, and then among objects without one."""
+
+
+class NamedExpression(Model):
+    """A value that other expressions use as variables.NAME."""
+
+    name: Variable
+    """Its name."""
+    expression: Cel
+    """Gives its value. It may use the variables before it."""
+
+
+class AddedResources(Model):
+    """What one container requests beyond, or instead of, what the template says."""
+
+    name: Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+    """The container. The pod gets it if its template has none of that name."""
+    when: Cel | None = None
+    """Gives whether it applies. Absent: it does."""
+    resources: Cel
+    """Gives requests and limits, as a container has them; they replace those of the same resources."""
+
+
+class PodSetsOf(Model):
+    """Where pods of one template are described: of one pod set, or with each of one for each element."""
+
+    name: Name | None = None
+    """The name of the pod set."""
+    name_from: Cel | None = None
+    """Gives the name, with each. It is written in small letters."""
+    each: Path | None = None
+    """A list or a map; there is a pod set for each element. Expressions know the element as item, with its
+    index, or its key in a map; other paths of the pod set begin at the element."""
+    when: Cel | None = None
+    """Gives whether there is the pod set. Absent: there is."""
+    template: Path | None = None
+    """The pod template. It may be missing in the object only if containers says what its pods request."""
+    object: Path | None = None
+    """Instead of a template: an object that is made as it stands there. Its pod sets are those of its
+    kind."""
+    declared: Path | None = None
+    """With object: a list of path and replicas, for objects of a kind that no JobKind describes."""
+    count: Cel = "1"
+    """Gives how many pods run at a time."""
+    min_count: Cel | None = None
+    """Gives with how many pods it can do, if not all of them fit. Absent: with count alone."""
+    containers: list[AddedResources] = Field(default=[], max_length=8)
+    """What containers request beyond the template, in this order."""
+    merge: dict[Annotated[str, Field(pattern="^[a-z][A-Za-z]+$")], Path] = Field(default={}, max_length=16)
+    """Fields of the pod's spec that stand outside of its template, such as nodeSelector: and where."""
+
+    @model_validator(mode="after")
+    def _is_one_form(self) -> Self:
+        wrong = []
+        if (self.name is None) == (self.name_from is None) or (self.name_from and not self.each):
+            wrong.append((("name",), "give name, or with each nameFrom"))
+        if self.object is None and self.template is None and not self.containers:
+            wrong.append((("template",), "is missing: give template, object or containers"))
+        if self.object is not None and (self.template or self.containers or self.merge):
+            wrong.append((("object",), "means something only without template, containers and merge"))
+        if self.object is None and self.declared is not None:
+            wrong.append((("declared",), "means something only with object"))
+        refuse(wrong)
+        return self
+
+
+class Refused(Model):
+    """What objects of the kind may do that can't be counted."""
+
+    when: Cel
+    """Gives whether the object does so."""
+    message: Annotated[str, Field(min_length=1, max_length=512)]
+    """Why it is refused, and what to do."""
+
+
+class End(Model):
+    """When work is over."""
+
+    succeeded: Cel
+    """Gives whether it has succeeded."""
+    failed: Cel
+    """Gives whether it has failed."""
+    message: Cel | None = None
+    """Gives what to say about it."""
+
+
+class Restore(StrEnum):
+    """What an eviction has to undo, so that the next admission may choose other flavors."""
+
+    TEMPLATES = "Templates"
+    """The templates of the object alone."""
+    CHILDREN = "Children"
+    """Those of its suspended children too, which its operator merges the new ones into."""
+    RUNTIME_PATCH = "RuntimePatch"
+    """The runtimePatch that the controller has added."""
+
+
+class JobKindSpec(Model):
+    """How objects of a kind are counted, stopped and watched."""
+
+    resource: KindResource
+    """The resource that is described."""
+    suspend: Suspension
+    """How an object is told to have no pods."""
+    related: list[Related] = Field(default=[], max_length=4)
+    """Other objects that paths and expressions use."""
+    variables: list[NamedExpression] = Field(default=[], max_length=16)
+    """Values that several expressions use."""
+    pod_sets: list[PodSetsOf] = Field(min_length=1, max_length=16)
+    """Where its pods are described."""
+    refused: list[Refused] = Field(default=[], max_length=16)
+    """What is refused because it can't be counted."""
+    priority_class_name: Cel | None = None
+    """Gives the PriorityClass, or an empty text. Absent or empty: the first that a pod template names."""
+    active: Cel
+    """Gives whether pods of it may be left."""
+    ready: Cel | None = None
+    """Gives whether all of its pods are ready."""
+    finished: End
+    """When its work is over."""
+    children: list[Group] = Field(default=[], max_length=16)
+    """The kinds that its operator makes: an object that belongs to one of it is not queued a second time."""
+    restore: Restore = Restore.TEMPLATES
+    """What an eviction has to undo."""
+
+    @model_validator(mode="after")
+    def _names_are_free(self) -> Self:
+        names = [each.name for each in self.related]
+        refuse(
+            (("related", n, "name"), f"{name} is a name that something else has")
+            for n, name in enumerate(names)
+            if name in RESERVED or name in names[:n]
+        )
+        return self
+
+
+class JobKind(Resource):
+    """A kind of objects that run pods: where its pod templates are, how it is suspended, when it is over."""
+
+    spec: JobKindSpec
+    """How objects of the kind are counted, stopped and watched."""

@@ -1,0 +1,446 @@
+"""A JobKind, compiled: what it says of an object's pod sets, priority class and state.
+
+What an object says is never trusted: every value that an expression gives is checked, and pod templates are
+checked as those of Jobs are.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from admitter.api.base import Problem
+from admitter.api.job_kind import MOST_POD_SETS, RESERVED, JobKind, PodSetsOf
+from admitter.api.shapes import template_problem
+from admitter.kinds import KindError
+from admitter.kinds.expressions import Expression, ExpressionError
+from admitter.kinds.paths import MISSING, Json, Segment, get, segments, text, unknown
+
+MOST_ELEMENTS: Final = 256
+"""Elements of a list that `each` goes through: no Workload has that many pod sets."""
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_MOST_PODS: Final = 2**31 - 1
+_LONGEST_MESSAGE: Final = 1024
+
+Related = Callable[[str, str, str], Json | None]
+"""Finds an object by group and version, kind and name."""
+Embedded = Callable[[Json], "list[FoundPodSet] | None"]
+"""The pod sets of an object that is part of another; None if no JobKind describes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPodSet:
+    """Pods of one template."""
+
+    name: str
+    count: int
+    min_count: int | None
+    template: Json  # metadata and spec of its pods, as they are made
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an object's status says."""
+
+    active: bool  # pods of it may be left
+    ready: bool  # all of its pods are
+    finished: str | None  # `Complete` or `Failed`
+    message: str  # of its end
+
+
+class CompiledKind:
+    """A JobKind that works."""
+
+    def __init__(self, kind: JobKind, schema: Json | None = None) -> None:
+        """Compile all of it; `schema` is that of its definition, if it is known.
+
+        Raises:
+            InvalidKindError: with all fields that do not compile, or name what the schema does not have.
+        """
+        self.name, self.spec, self.resource = kind.metadata.name, kind.spec, kind.spec.resource
+        self._expressions = _Compiler(kind, schema).run()
+
+    def pod_sets(self, raw: Json, related: Related, embedded: Embedded) -> list[FoundPodSet]:
+        """The pod sets of an object.
+
+        Raises:
+            KindError: it can't be counted, or does what the JobKind refuses.
+        """
+        around = self._surroundings(raw, related)
+        for n, refused in enumerate(self.spec.refused):
+            if self._truth(f"spec.refused[{n}].when", around):
+                raise KindError(refused.message)
+        found: list[FoundPodSet] = []
+        for n, form in enumerate(self.spec.pod_sets):
+            found += _PodSets(self, f"spec.podSets[{n}]", form, around, embedded).found()
+        if len(found) > MOST_POD_SETS:
+            raise KindError(f"it has {len(found)} pod sets, and a Workload has at most {MOST_POD_SETS}")
+        names = [each.name for each in found]
+        twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
+        if twice is not None:
+            raise KindError(f"two of its pod sets are called {twice}")
+        if not found:
+            places = (each.each or each.template for each in self.spec.pod_sets)
+            raise KindError(f"it has no pod sets: there are none at {', '.join(filter(None, places))}")
+        return found
+
+    def priority_class(self, raw: Json, pod_sets: list[FoundPodSet], related: Related) -> str:
+        """Its PriorityClass: what the JobKind gives, or that of the first pod set with one; or empty.
+
+        Raises:
+            KindError: the JobKind gives no text.
+        """
+        if self.spec.priority_class_name is not None:
+            given = self.text("spec.priorityClassName", self._surroundings(raw, related))
+            if given:
+                return given
+        classes = (each.template["spec"].get("priorityClassName") for each in pod_sets)
+        return next(filter(None, classes), "")
+
+    def state(self, raw: Json) -> State:
+        """What the status of an object says.
+
+        Raises:
+            KindError: an expression does not give what it should.
+        """
+        around: Json = {"object": raw}
+        succeeded = self._truth("spec.finished.succeeded", around)
+        failed = self._truth("spec.finished.failed", around)
+        says = (succeeded or failed) and self.spec.finished.message is not None
+        return State(
+            self._truth("spec.active", around),
+            self.spec.ready is not None and self._truth("spec.ready", around),
+            "Complete" if succeeded else "Failed" if failed else None,
+            self.text("spec.finished.message", around)[:_LONGEST_MESSAGE] if says else "",
+        )
+
+    def _surroundings(self, raw: Json, related: Related) -> Json:
+        """The variables of expressions about an object."""
+        around: Json = {"object": raw}
+        for n, each in enumerate(self.spec.related):
+            kind = self.text(f"spec.related[{n}].kind", around)
+            name = self.text(f"spec.related[{n}].objectName", around)
+            found = related(each.api_version, kind, name)
+            if found is None:
+                raise KindError(f"there is no {kind} {name}, which its pods are described by")
+            around[each.name] = found
+        values: Json = {}
+        for n, variable in enumerate(self.spec.variables):
+            around["variables"] = values
+            values[variable.name] = self.given(f"spec.variables[{n}].expression", around)
+        return around | {"variables": values}
+
+    def has(self, field: str) -> bool:
+        """Whether the JobKind has an expression in a field."""
+        return field in self._expressions
+
+    def given(self, field: str, around: Json) -> Any:  # noqa: ANN401  # whatever it gives
+        """What an expression gives.
+
+        Raises:
+            KindError: it gives nothing.
+        """
+        try:
+            return self._expressions[field].value(around)
+        except ExpressionError as error:
+            raise self.error(field, str(error)) from error
+
+    def _truth(self, field: str, around: Json) -> bool:
+        value = self.given(field, around)
+        if not isinstance(value, bool):
+            raise self.error(field, f"gives {_shown(value)}, which is not true or false")
+        return value
+
+    def applies(self, field: str, around: Json) -> bool:
+        """Whether a condition that the JobKind may have holds, or is not there."""
+        return not self.has(field) or self._truth(field, around)
+
+    def text(self, field: str, around: Json) -> str:
+        value = self.given(field, around)
+        if not isinstance(value, str):
+            raise self.error(field, f"gives {_shown(value)}, which is no text")
+        return value
+
+    def number(self, field: str, around: Json, least: int = 0) -> int:
+        value = self.given(field, around)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_PODS:
+            words = f"which is no whole number from {least} to {_MOST_PODS}"
+            raise self.error(field, f"gives {_shown(value)}, {words}")
+        return value
+
+    def error(self, field: str, words: str) -> KindError:
+        """An error about what a field of the JobKind says of an object."""
+        return KindError(f"JobKind {self.name}, {field}: {words}")
+
+
+class InvalidKindError(Exception):
+    """A JobKind that does not work."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+class _Compiler:
+    """Compiles the expressions of a JobKind, and checks its paths against a schema."""
+
+    def __init__(self, kind: JobKind, schema: Json | None) -> None:
+        self._spec, self._schema = kind.spec, schema
+        self._related = {each.name for each in kind.spec.related}
+        self._expressions: dict[str, Expression] = {}
+        self._problems: list[Problem] = []
+
+    def run(self) -> dict[str, Expression]:
+        """The expressions by field."""
+        spec, alone = self._spec, {"object"}
+        self._path("spec.suspend.path", spec.suspend.path)
+        for n, each in enumerate(spec.related):
+            self._add(f"spec.related[{n}].kind", each.kind, alone)
+            self._add(f"spec.related[{n}].objectName", each.object_name, alone)
+        around = alone | self._related | {"variables"}
+        for n, variable in enumerate(spec.variables):
+            self._add(f"spec.variables[{n}].expression", variable.expression, around)
+        for n, refused in enumerate(spec.refused):
+            self._add(f"spec.refused[{n}].when", refused.when, around)
+        for n, form in enumerate(spec.pod_sets):
+            self._pod_sets(f"spec.podSets[{n}]", form, around)
+        self._add("spec.priorityClassName", spec.priority_class_name, around)
+        for field, source in (
+            ("spec.active", spec.active),
+            ("spec.ready", spec.ready),
+            ("spec.finished.succeeded", spec.finished.succeeded),
+            ("spec.finished.failed", spec.finished.failed),
+            ("spec.finished.message", spec.finished.message),
+        ):
+            self._add(field, source, alone)
+        if self._problems:
+            raise InvalidKindError(self._problems)
+        return self._expressions
+
+    def _pod_sets(self, field: str, form: PodSetsOf, around: set[str]) -> None:
+        base: tuple[Segment, ...] = ()
+        if form.each is not None:
+            self._path(f"{field}.each", form.each)
+            base = (*segments(form.each), "*")
+            around = around | {"item", "key", "index"}
+        for name in ("template", "object", "declared"):
+            path = getattr(form, name)
+            if path is not None:
+                self._path(f"{field}.{name}", path, base)
+        for name, path in form.merge.items():
+            self._path(f"{field}.merge.{name}", path, base)
+        self._add(f"{field}.nameFrom", form.name_from, around)
+        self._add(f"{field}.when", form.when, around)
+        self._add(f"{field}.count", form.count, around)
+        self._add(f"{field}.minCount", form.min_count, around)
+        for m, added in enumerate(form.containers):
+            self._add(f"{field}.containers[{m}].when", added.when, around)
+            self._add(f"{field}.containers[{m}].resources", added.resources, around)
+
+    def _path(self, field: str, path: str, base: tuple[Segment, ...] = ()) -> None:
+        self._look_up(field, (*base, *segments(path)))
+
+    def _look_up(self, field: str, path: tuple[Segment, ...]) -> None:
+        """Check a path against the schema of the object; those in other objects have other schemas."""
+        if self._schema is None or path[0] in self._related or path[0] in {"apiVersion", "kind", "metadata"}:
+            return
+        missing = unknown(self._schema, path)
+        if missing is not None:
+            self._problems.append(Problem(field, f"the definition of the kind has no {missing}"))
+
+    def _add(self, field: str, source: str | None, variables: Collection[str]) -> None:
+        if source is None:
+            return
+        try:
+            compiled = Expression(source, variables)
+        except ExpressionError as error:
+            self._problems.append(Problem(field, str(error)))
+            return
+        self._expressions[field] = compiled
+        for variable, *path in compiled.reads:
+            if variable == "object" and path:
+                self._look_up(field, tuple(path))
+
+
+class _PodSets:
+    """The pod sets of an object that one entry of `podSets` describes."""
+
+    def __init__(
+        self, kind: CompiledKind, field: str, form: PodSetsOf, around: Json, embedded: Embedded
+    ) -> None:
+        self._kind, self._field, self._form = kind, field, form
+        self._around, self._embedded = around, embedded
+
+    def found(self) -> Iterator[FoundPodSet]:
+        for base, around in self._elements():
+            try:
+                yield from self._of_element(base, around)
+            except KindError as error:
+                where = text(base)
+                raise KindError(
+                    str(error) if str(error).startswith(where) else f"{where}: {error}"
+                ) from error
+
+    def _of_element(self, base: tuple[Segment, ...], around: Json) -> Iterator[FoundPodSet]:
+        if not self._kind.applies(f"{self._field}.when", around):
+            return
+        name = self._name(around)
+        if self._form.object is not None:
+            yield from self._inner(base, name, around)
+        else:
+            yield self._one(base, name, around)
+
+    def _elements(self) -> Iterator[tuple[tuple[Segment, ...], Json]]:
+        """Where the paths of each pod set begin, and the variables of its expressions."""
+        if self._form.each is None:
+            yield (), self._around
+            return
+        base = segments(self._form.each)
+        elements = self._at(base)
+        if elements is MISSING:
+            return
+        if not isinstance(elements, list | Mapping):
+            raise KindError(f"{text(base)}: must be a list or a map")
+        if len(elements) > MOST_ELEMENTS:
+            raise KindError(
+                f"{text(base)}: has {len(elements)} elements, and at most {MOST_ELEMENTS} are read"
+            )
+        keys: Iterator[tuple[Segment, Any]] = (
+            iter(enumerate(elements)) if isinstance(elements, list) else iter(sorted(elements.items()))
+        )
+        for index, (key, item) in enumerate(keys):
+            yield (*base, key), {**self._around, "item": item, "key": str(key), "index": index}
+
+    def _at(self, path: tuple[Segment, ...]) -> Any:  # noqa: ANN401  # whatever JSON has
+        """What stands at a path in the object, or in a related one if it begins with the name of that."""
+        first = path[0]
+        if first in self._around and first not in RESERVED:
+            return get(self._around[str(first)], path[1:])
+        return get(self._around["object"], path)
+
+    def _name(self, around: Json) -> str:
+        if self._form.name is not None:
+            return self._form.name
+        field = f"{self._field}.nameFrom"
+        name = self._kind.text(field, around).lower()
+        if not _NAME.fullmatch(name):
+            raise self._kind.error(field, f"gives {_shown(name)}, which no pod set can be called")
+        return name
+
+    def _one(self, base: tuple[Segment, ...], name: str, around: Json) -> FoundPodSet:
+        """One pod set by its template."""
+        form, kind, field = self._form, self._kind, self._field
+        path = (*base, *segments(form.template)) if form.template is not None else ()
+        found = self._at(path) if path else MISSING
+        if found is MISSING and not any(
+            kind.applies(f"{field}.containers[{n}].when", around) for n in range(len(form.containers))
+        ):
+            raise KindError(f"{text(path)}: is missing")
+        made = {} if found is MISSING else found
+        if form.containers or form.merge:
+            made = self._with_more(checked(made, path, whole=False), base, around)
+        least = kind.number(f"{field}.minCount", around, 1) if form.min_count is not None else None
+        return FoundPodSet(name, kind.number(f"{field}.count", around), least, checked(made, path))
+
+    def _with_more(self, template: Json, base: tuple[Segment, ...], around: Json) -> Json:
+        """A template with what stands outside of it."""
+        spec: Json = dict(template.get("spec") or {})
+        for name, place in self._form.merge.items():
+            more = self._at((*base, *segments(place)))
+            if more is MISSING:
+                continue
+            if isinstance(more, list) and isinstance(spec.get(name, []), list):
+                spec[name] = [*spec.get(name, ()), *more]
+            elif isinstance(more, dict) and isinstance(spec.get(name, {}), dict):
+                spec[name] = {**spec.get(name, {}), **more}
+            else:
+                spec[name] = more
+        for n, added in enumerate(self._form.containers):
+            field = f"{self._field}.containers[{n}]"
+            if self._kind.applies(f"{field}.when", around):
+                given = self._kind.given(f"{field}.resources", around)
+                if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
+                    raise self._kind.error(f"{field}.resources", f"gives {_shown(given)}, and no resources")
+                spec["containers"] = _added(spec.get("containers") or [], added.name, given)
+        return {**template, "spec": spec}
+
+    def _inner(self, base: tuple[Segment, ...], prefix: str, around: Json) -> Iterator[FoundPodSet]:
+        """The pod sets of an object that this one makes."""
+        form = self._form
+        assert form.object is not None, "that is the form"
+        path = (*base, *segments(form.object))
+        inner = self._at(path)
+        if not isinstance(inner, dict):
+            raise KindError(f"{text(path)}: must be an object")
+        found = self._embedded(inner)
+        if found is None and form.declared is not None:
+            found = self._declared(base, segments(form.declared))
+        if found is None:
+            kind = f"{inner.get('apiVersion')} {inner.get('kind')}"
+            raise KindError(f"{text(path)}: no JobKind describes {kind[:100]}, and it declares no pod sets")
+        times = self._kind.number(f"{self._field}.count", around)
+        for each in found:
+            name = f"{prefix}-{each.name}"
+            if len(name) > 63:
+                raise KindError(f"{text(path)}: its pod set {each.name} has too long a name")
+            yield FoundPodSet(name, each.count * times, None, each.template)
+
+    def _declared(self, base: tuple[Segment, ...], place: tuple[Segment, ...]) -> list[FoundPodSet] | None:
+        """Pod sets as the element itself lists them: path from the element and replicas."""
+        path = (*base, *place)
+        listed = self._at(path)
+        if listed is MISSING:
+            return None
+        if not isinstance(listed, list) or len(listed) > MOST_POD_SETS:
+            raise KindError(f"{text(path)}: must be a list of at most {MOST_POD_SETS} pod sets")
+        found = []
+        for n, each in enumerate(listed):
+            here = text((*path, n))
+            count = each.get("replicas", 1) if isinstance(each, dict) else None
+            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= _MOST_PODS:
+                raise KindError(f"{here}.replicas: must be a whole number from 0 to {_MOST_PODS}")
+            try:
+                where = (*base, *segments(str(each.get("path"))))
+            except ValueError as error:
+                raise KindError(f"{here}.path: {error}") from error
+            found.append(FoundPodSet(f"pods-{n}", count, None, checked(self._at(where), where)))
+        return found
+
+
+def checked(template: object, path: tuple[Segment, ...], *, whole: bool = True) -> Json:
+    """A pod template of which all fields that are read are what they have to be.
+
+    One that is not whole may lack containers, which stand elsewhere.
+
+    Raises:
+        KindError: they are not; the words name the field.
+    """
+    if template is MISSING:
+        raise KindError(f"{text(path)}: is missing")
+    wrong = template_problem(template, text(path), whole=whole)
+    if wrong is not None:
+        raise KindError(wrong)
+    assert isinstance(template, dict), "that was checked"
+    return template
+
+
+def _added(containers: list[Json], name: str, resources: Json) -> list[Json]:
+    """Containers of which one requests more; it is added if it is not there."""
+    if not any(each.get("name") == name for each in containers):
+        return [*containers, {"name": name, "resources": resources}]
+    return [
+        {**each, "resources": _joined(each.get("resources") or {}, resources)}
+        if each.get("name") == name
+        else each
+        for each in containers
+    ]
+
+
+def _joined(old: Json, new: Json) -> Json:
+    parts = ("requests", "limits")
+    return {**old, **{part: {**(old.get(part) or {}), **(new.get(part) or {})} for part in parts}}
+
+
+def _shown(value: object) -> str:
+    """A value in a message."""
+    return repr(value)[:60]

@@ -1,0 +1,286 @@
+"""Expressions of JobKinds: a bounded part of the Common Expression Language, compiled once.
+
+The library evaluates without a limit of its own, so that an expression is bounded before: by its length and
+depth, by the functions that it may call, and by where it may use what grows. With that, what an evaluation
+costs is at most the product in `Expression.cost`, and an object for which it is too large is refused.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import cel
+
+from admitter.api.job_kind import LONGEST_EXPRESSION
+
+MOST_LEVELS: Final = 12
+"""Brackets within brackets."""
+MOST_COST: Final = 10_000_000
+"""Values that an evaluation may copy: it copies some twenty in a microsecond."""
+
+_MACROS: Final = {"map": 2, "filter": 2, "all": 1, "exists": 1, "exists_one": 1}
+"""With the power of the elements of a list that is in their cost."""
+_LIBRARY: Final = frozenset(
+    {*("has", "size", "int", "double", "string"), *("startsWith", "endsWith", "contains", "matches")}
+)
+_WORDS: Final = frozenset({"true", "false", "null", "in"})
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<text>"[^"\\\n]*"|'[^'\\\n]*')|(?P<number>[0-9]+(?:\.[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<sign>==|!=|<=|>=|&&|\|\||[-+*/%!<>?:.,()\[\]{}]))""",
+    re.VERBOSE,
+)
+_ERRORS: Final = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
+"""What the library raises while it compiles and evaluates."""
+
+_Tree = dict[str, Any]
+"""Fields of a variable that an expression reads; one without any is read as a whole."""
+
+
+class ExpressionError(Exception):
+    """An expression that can't be used, or gives no value that can; the words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+
+    @property
+    def ends(self) -> bool:
+        """Whether a value ends here, so that what follows belongs to it."""
+        return self.kind in {"name", "text", "number"} or self.text in {")", "]", "}"}
+
+
+class Expression:
+    """A compiled expression."""
+
+    def __init__(self, source: str, variables: Collection[str]) -> None:
+        """Compile it.
+
+        Raises:
+            ExpressionError: it does not compile, uses more than these variables, or could cost too much.
+        """
+        if len(source) > LONGEST_EXPRESSION:
+            raise ExpressionError(f"has more than {LONGEST_EXPRESSION} characters")
+        tokens = list(_tokens(source))
+        bound, self._repeats = _macros(tokens)
+        self._terms = sum(each.kind != "sign" for each in tokens)
+        self._sums = sum(each.text == "+" for each in tokens)
+        self._calls = _called(tokens) & _FUNCTIONS.keys()
+        # the fields that it reads, each as the variable and the names from there
+        self.reads = tuple(sorted(set(_reads(tokens, variables, bound))))
+        self._trees = _trees(self.reads)
+        try:
+            self._program = cel.compile(source)
+        except _ERRORS as error:
+            raise ExpressionError(f"does not compile: {_first_line(error)}") from error
+
+    def value(self, variables: Mapping[str, object]) -> Any:  # noqa: ANN401  # whatever it gives
+        """What it gives; variables that it does not use are not looked at.
+
+        Raises:
+            ExpressionError: it gives nothing, or would cost too much.
+        """
+        seen = {name: _picked(variables[name], tree) for name, tree in self._trees.items()}
+        if self.cost(seen.values()) > MOST_COST:
+            raise ExpressionError("what it reads of the object is too large")
+        functions = {name: _FUNCTIONS[name] for name in self._calls}
+        try:
+            return self._program.execute(cel.Context(seen, functions) if functions else seen)
+        except KeyError as error:
+            raise ExpressionError(f"the object has no {str(error.args[0])[:100]} there") from error
+        except _ERRORS as error:
+            raise ExpressionError(_first_line(error)) from error
+
+    def cost(self, values: Iterable[object]) -> int:
+        """The most values that an evaluation copies.
+
+        Each term gives at most all values, and a sum copies what it adds. A macro repeats its terms for each
+        element: of a list in the object, of several that are added, or of one that the expression writes out.
+        One that makes a list copies with each element what it has of that list. No macro is within another,
+        and none makes its elements larger.
+        """
+        size, longest = _extent(values)
+        elements = longest * (1 + self._sums) + self._terms
+        return size * self._terms * (1 + self._sums + (elements**self._repeats if self._repeats else 0))
+
+
+def _tokens(source: str) -> Iterator[_Token]:
+    """The tokens; other forms of text and comments are refused, in which brackets would mean nothing."""
+    place, before = 0, None
+    rest = source.rstrip()
+    while place < len(rest):
+        match = _TOKEN.match(rest, place)
+        if match is None:
+            raise ExpressionError(f"can't be read at {rest[place:].strip()[:20]!r}")
+        token = _Token(str(match.lastgroup), match[str(match.lastgroup)])
+        touching = before is not None and match.start(str(match.lastgroup)) == place
+        if (
+            token.kind == "text"
+            and before is not None
+            and before.kind in {"text", "name", "number"}
+            and touching
+        ):
+            raise ExpressionError(f"can't be read at {token.text[:20]!r}: write texts as 'text'")
+        if token.text == "/" and touching and before is not None and before.text == "/":
+            raise ExpressionError("has a comment")
+        yield token
+        place, before = match.end(), token
+
+
+def _macros(tokens: Sequence[_Token]) -> tuple[frozenset[str], int]:
+    """The variables that macros bind, and the power of the elements of a list that is in their cost.
+
+    Raises:
+        ExpressionError: it is nested too deeply, or a macro has in it what would make its cost grow.
+    """
+    bound: set[str] = set()
+    power, level, inside = 0, 0, 0
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        if inside and token.text in {"+", "{"} and token.kind == "sign":
+            raise ExpressionError(f"has {token.text} in a macro")
+        if inside and token.text == "[" and token.kind == "sign" and not (before and before.ends):
+            raise ExpressionError("has a list in a macro")
+        if token.text == "{" and before and before.kind == "name":
+            raise ExpressionError("makes a message")
+        if token.kind == "sign" and token.text in "([{":
+            level += 1
+            if level > MOST_LEVELS:
+                raise ExpressionError(f"has more than {MOST_LEVELS} levels of brackets")
+            called = before is not None and token.text == "(" and before.text in _MACROS
+            if called and before is not None and place > 1 and tokens[place - 2].text == ".":
+                if inside:
+                    raise ExpressionError(f"has macro {before.text} in a macro")
+                inside, power = level, max(power, _MACROS[before.text])
+                bound |= {each.text for each in tokens[place + 1 : place + 2] if each.kind == "name"}
+        elif token.kind == "sign" and token.text in ")]}":
+            inside = 0 if inside == level else inside
+            level -= 1
+    return frozenset(bound), power
+
+
+def _called(tokens: Sequence[_Token]) -> frozenset[str]:
+    """The functions that are called.
+
+    Raises:
+        ExpressionError: there is no such function.
+    """
+    pairs = pairwise(tokens)
+    called = frozenset(name.text for name, after in pairs if name.kind == "name" and after.text == "(")
+    unknown = called - _LIBRARY - _MACROS.keys() - _FUNCTIONS.keys() - _WORDS
+    if unknown:
+        raise ExpressionError(f"calls {min(unknown)}, which is no function here")
+    return called
+
+
+def _reads(
+    tokens: Sequence[_Token], variables: Collection[str], bound: Collection[str]
+) -> Iterator[tuple[str, ...]]:
+    """The fields that are read.
+
+    Raises:
+        ExpressionError: there is no such variable, or a macro binds one that there is.
+    """
+    taken = set(bound) & set(variables)
+    if taken:
+        raise ExpressionError(f"a macro gives {min(taken)} another meaning")
+    for place, token in enumerate(tokens):
+        follows = tokens[place - 1].text == "." if place else False
+        called = [each.text for each in tokens[place + 1 : place + 2]] == ["("]
+        if token.text == "." and not (place and tokens[place - 1].ends):
+            raise ExpressionError("has a dot that follows nothing")
+        if token.kind != "name" or token.text in _WORDS or follows or called:
+            continue
+        if token.text in variables:
+            yield (token.text, *_fields(tokens, place + 1))
+        elif token.text not in bound:
+            known = ", ".join(sorted(variables))
+            raise ExpressionError(f"there is no variable {token.text[:40]} here: these are {known}")
+
+
+def _fields(tokens: Sequence[_Token], place: int) -> Iterator[str]:
+    """The names behind a variable, up to a call or an index."""
+    while len(tokens) > place + 1 and tokens[place].text == "." and tokens[place + 1].kind == "name":
+        if len(tokens) > place + 2 and tokens[place + 2].text == "(":
+            return
+        yield tokens[place + 1].text
+        place += 2
+
+
+def _trees(reads: Iterable[tuple[str, ...]]) -> _Tree:
+    """What is read, by names; what is read as a whole has no names below it."""
+    root: _Tree = {}
+    whole: list[tuple[str, ...]] = []
+    for path in reads:  # a path comes before those that it begins
+        if any(path[: len(each)] == each for each in whole):
+            continue
+        whole.append(path)
+        tree = root
+        for name in path:
+            tree = tree.setdefault(name, {})
+    return root
+
+
+def _picked(value: object, tree: _Tree) -> object:
+    """A value without the fields that are not read."""
+    if not tree or not isinstance(value, Mapping):
+        return value
+    return {name: _picked(value[name], below) for name, below in tree.items() if name in value}
+
+
+def _extent(values: Iterable[object]) -> tuple[int, int]:
+    """How many values there are in some, long texts for several, and the most elements of a list or map."""
+    size = longest = 0
+    left = list(values)
+    while left:
+        value = left.pop()
+        size += 1
+        if isinstance(value, str):
+            size += len(value) // 32
+        elif isinstance(value, Mapping):
+            longest = max(longest, len(value))
+            left += value.values()
+        elif isinstance(value, list):
+            longest = max(longest, len(value))
+            left += value
+    return size, longest
+
+
+def _first_line(error: Exception) -> str:
+    """What an error of the library says first, with the place if it names one."""
+    placed = re.search(r"<input>:[0-9]+:([0-9]+): (.*)", str(error))
+    words = f"{placed[2]} (at character {placed[1]})" if placed else re.split(r"\n|\. ", str(error))[0]
+    return words[:200]
+
+
+def _numbers(values: object) -> list[int | float] | None:
+    """The numbers in a list that has nothing else; the library reports what a function raises by itself."""
+    alike = isinstance(values, list) and values and {type(each) for each in values} in ({int}, {float})
+    return values if alike else None  # type: ignore[return-value]  # that is what it checks
+
+
+def _least(values: object = None) -> object:
+    found = _numbers(values)
+    return min(found) if found is not None else None
+
+
+def _greatest(values: object = None) -> object:
+    found = _numbers(values)
+    return max(found) if found is not None else None
+
+
+def _lower(value: object = None) -> object:
+    return value.lower() if isinstance(value, str) else None
+
+
+def _without(value: object = None, old: object = None, new: object = None) -> object:
+    if isinstance(value, str) and isinstance(old, str) and old and new == "":
+        return value.replace(old, "")
+    return None  # a longer text could grow
+
+
+_FUNCTIONS: Final = {"min": _least, "max": _greatest, "lowerAscii": _lower, "replace": _without}
+"""Functions of the API server's dialect that the library lacks; they give null for what they can't use."""

@@ -1,0 +1,231 @@
+"""The kinds that Admitter ships, by examples written from their public documentation."""
+
+from typing import Any
+
+import pytest
+
+from admitter.convert.pod_requests import pod_requests
+from admitter.convert.pod_sets import job_count
+from admitter.kinds import KindError
+from admitter.kinds.compiled import State
+from tests.kinds.described import ROOT, Json, counts, example, kind_of, pod_sets, related, shipped, template
+
+MEBI = 2**20
+CPU, MEMORY = "cpu", "memory"
+
+
+def test_each_shipped_kind_compiles_and_is_named_after_its_file() -> None:
+    files = {path.stem for path in (ROOT / "manifests" / "kinds").glob("*.yaml")}
+    assert {each.name for each in shipped().find_all()} == files
+    assert shipped().defects == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param("JobSet", {"driver": 1, "workers": 8}, id="replicas times what runs at a time"),
+        pytest.param("TrainJob", {"dataset-initializer": 1, "node": 4}, id="its own number of nodes"),
+        pytest.param("PyTorchJob", {"master": 1, "worker": 3}, id="PyTorchJob"),
+        pytest.param("TFJob", {"chief": 1, "ps": 2, "worker": 4}, id="TFJob"),
+        pytest.param("XGBoostJob", {"master": 1, "worker": 2}, id="XGBoostJob"),
+        pytest.param("MPIJob", {"launcher": 1, "worker": 4}, id="MPIJob"),
+        pytest.param("RayCluster", {"head": 1, "small": 3, "hosts": 8}, id="replicas times hosts"),
+        pytest.param("RayJob", {"head": 1, "small": 3, "hosts": 8, "submitter": 1}, id="with the submitter"),
+        pytest.param(
+            "AppWrapper", {"component-0-worker": 2, "component-1-pods-0": 3}, id="known, and declared"
+        ),
+        pytest.param("SparkApplication", {"driver": 1, "executor": 3}, id="SparkApplication"),
+    ],
+)
+def test_pod_sets_of_the_example(kind: str, expected: dict[str, int]) -> None:
+    assert counts(example(kind)) == expected
+
+
+def asked(manifest: Json, name: str) -> dict[str, int]:
+    (found,) = (each for each in pod_sets(manifest) if each.name == name)
+    return dict(pod_requests(found.template["spec"]))
+
+
+def set_at(manifest: Json, path: str, value: Any) -> Json:
+    place: Any = manifest
+    *steps, last = path.split(".")
+    for step in steps:
+        place = place[int(step)] if step.isdigit() else place.setdefault(step, {})
+    place[last] = value
+    return manifest
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, 1),
+        ({"parallelism": 3}, 3),
+        ({"parallelism": 3, "completions": 2}, 2),
+        ({"completions": 5}, 1),
+        ({"parallelism": 0}, 0),
+    ],
+)
+def test_what_one_job_of_a_jobset_counts(spec: Json, expected: int) -> None:
+    jobs = [{"name": "a", "replicas": 3, "template": {"spec": {**spec, "template": template()}}}]
+    assert counts(set_at(example("JobSet"), "spec.replicatedJobs", jobs)) == {"a": 3 * expected}
+
+
+@pytest.mark.parametrize("succeeded", [0, 3, 9])
+@pytest.mark.parametrize("completions", [None, 0, 4, 7])
+@pytest.mark.parametrize("parallelism", [0, 1, 5])
+def test_a_job_as_a_described_kind_counts_as_the_one_that_is_coded(
+    parallelism: int, completions: int | None, succeeded: int
+) -> None:
+    spec = {"parallelism": parallelism, "template": template()}
+    spec |= {"completions": completions} if completions is not None else {}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": {"succeeded": succeeded}}
+    coded = job_count({"parallelism": parallelism, "completions": completions}, {"succeeded": succeeded})
+    assert counts(job) == {"main": coded}
+
+
+def test_what_runs_beside_the_head_of_ray() -> None:
+    assert asked(example("RayCluster"), "head") == {CPU: 2500, MEMORY: (8192 + 512) * MEBI}
+    given = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    own = set_at(example("RayCluster"), "spec.autoscalerOptions", {"resources": given})
+    assert asked(own, "head") == {CPU: 3000, MEMORY: 9 * 1024 * MEBI}
+    assert asked(example("RayJob"), "head") == {CPU: 2000, MEMORY: 8192 * MEBI}
+    sidecar = set_at(example("RayJob"), "spec.submissionMode", "SidecarMode")
+    assert asked(sidecar, "head") == {CPU: 2500, MEMORY: (8192 + 200) * MEBI}
+    assert "submitter" not in counts(sidecar)
+
+
+def test_the_submitter_of_a_rayjob() -> None:
+    assert asked(example("RayJob"), "submitter") == {CPU: 500, MEMORY: 200 * MEBI}
+    own = set_at(example("RayJob"), "spec.submitterPodTemplate", template("3"))
+    assert asked(own, "submitter") == {CPU: 3000}
+    assert "submitter" not in counts(set_at(example("RayJob"), "spec.submissionMode", "HTTPMode"))
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        pytest.param({"replicas": 1, "minReplicas": 2, "maxReplicas": 5}, 2, id="at least the minimum"),
+        pytest.param({"replicas": 9, "minReplicas": 2, "maxReplicas": 5}, 5, id="at most the maximum"),
+        pytest.param({"replicas": 2, "numOfHosts": 3}, 6, id="each of several hosts"),
+        pytest.param({}, 0, id="none asked for"),
+        pytest.param({"replicas": 2, "suspend": True}, 0, id="a suspended group"),
+    ],
+)
+def test_workers_of_a_ray_group(group: Json, expected: int) -> None:
+    groups = [{"groupName": "G", "template": template(), **group}]
+    cluster = set_at(example("RayCluster"), "spec.enableInTreeAutoscaling", value=False)
+    assert counts(set_at(cluster, "spec.workerGroupSpecs", groups)) == {"head": 1, "g": expected}
+
+
+def test_memory_of_spark_is_that_of_the_jvm_and_what_runs_beside_it() -> None:
+    spark = example("SparkApplication")
+    assert asked(spark, "driver") == {CPU: 1000, MEMORY: (512 + 384) * MEBI}
+    assert asked(spark, "executor") == {CPU: 2000, MEMORY: (4096 + 409) * MEBI, "nvidia.com/gpu": 1}
+    assert asked(set_at(spark, "spec.type", "Python"), "executor")[MEMORY] == (4096 + 1638) * MEBI
+    assert asked(set_at(spark, "spec.memoryOverheadFactor", "0.5"), "executor")[MEMORY] == 6144 * MEBI
+    assert asked(set_at(spark, "spec.executor.memoryOverhead", "1G"), "executor")[MEMORY] == 5120 * MEBI
+    assert asked(set_at(spark, "spec.executor.memory", "2048"), "executor")[MEMORY] == 3072 * MEBI
+    assert asked(set_at(spark, "spec.executor.coreRequest", "500m"), "executor")[CPU] == 500
+
+
+def test_spark_pods_have_what_stands_outside_of_their_template() -> None:
+    spark = set_at(example("SparkApplication"), "spec.executor.sidecars", [{"name": "log", "resources": {}}])
+    set_at(spark, "spec.executor.template", {"spec": {"nodeSelector": {"zone": "a"}}})
+    executor = pod_sets(spark)[1].template["spec"]
+    assert executor["nodeSelector"] == {"zone": "a", "disk": "fast"}
+    assert [each["name"] for each in executor["containers"]] == ["log", "spark-kubernetes-executor"]
+
+
+def test_the_nodes_of_a_trainjob() -> None:
+    train = example("TrainJob")
+    assert asked(train, "node") == {CPU: 2000, MEMORY: 8192 * MEBI, "nvidia.com/gpu": 1}
+    assert asked(train, "dataset-initializer") == {CPU: 1000, MEMORY: 1024 * MEBI}
+    del train["spec"]["trainer"]
+    assert counts(train)["node"] == 1
+    with pytest.raises(KindError, match="there is no TrainingRuntime torch-distributed, which its pods"):
+        counts(set_at(train, "spec.runtimeRef.kind", "TrainingRuntime"))
+
+
+@pytest.mark.parametrize(("is_node", "nodes"), [(False, 4), (True, 3)])
+def test_the_launcher_of_an_mpi_runtime_may_be_a_node(*, is_node: bool, nodes: int) -> None:
+    runtime = example("ClusterTrainingRuntime", "trainjob")
+    runtime["spec"]["mlPolicy"] = {"mpi": {"runLauncherAsNode": is_node}}
+    runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["name"] = "launcher"
+    train = example("TrainJob")
+    found = kind_of(train).pod_sets(train, lambda *_: runtime, lambda _: None)
+    assert {each.name: each.count for each in found} == {"launcher": 1, "node": nodes}
+
+
+def test_an_mpijob_without_replicas_has_a_launcher_and_no_worker() -> None:
+    roles = {"Launcher": {"template": template()}, "Worker": {"template": template()}}
+    assert counts(set_at(example("MPIJob"), "spec.mpiReplicaSpecs", roles)) == {"launcher": 1, "worker": 0}
+
+
+def test_the_priority_class() -> None:
+    for kind, expected in (("JobSet", "high"), ("PyTorchJob", "high"), ("TFJob", "")):
+        made = example(kind)
+        assert kind_of(made).priority_class(made, pod_sets(made), related) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "words"),
+    [
+        ("RayCluster", "spec.workerGroupSpecs.0.maxReplicas", 9, "would let it grow beyond its replicas"),
+        ("RayJob", "spec.rayClusterSpec.enableInTreeAutoscaling", True, None),
+        ("RayJob", "spec.shutdownAfterJobFinishes", False, "set spec.shutdownAfterJobFinishes to true"),
+        ("RayJob", "spec.clusterSelector", {"a": "b"}, "a cluster of its own"),
+        ("SparkApplication", "spec.dynamicAllocation", {"enabled": True}, "give spec.executor.instances"),
+        ("SparkApplication", "spec.dynamicAllocation", {"enabled": False}, None),
+        ("SparkApplication", "spec.mode", "client", "use mode cluster"),
+        ("SparkApplication", "spec.sparkConf", {"spark.executor.memory": "9g"}, "give memory, cores"),
+        ("SparkApplication", "spec.sparkConf", {"spark.ui.port": "4045"}, None),
+        ("PyTorchJob", "spec.elasticPolicy", {"metrics": []}, "leave the metrics out"),
+        ("PyTorchJob", "spec.elasticPolicy", {"maxRestarts": 3}, None),
+        ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "TrainingRuntime"),
+    ],
+)
+def test_what_can_not_be_counted_is_refused(kind: str, path: str, value: Any, words: str | None) -> None:
+    manifest = set_at(example(kind), path, value)
+    if words is None:
+        assert counts(manifest)
+        return
+    with pytest.raises(KindError, match=words):
+        counts(manifest)
+
+
+def conditions(*kinds: str) -> Json:
+    return {"conditions": [{"type": kind, "status": "True", "message": f"is {kind}"} for kind in kinds]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "expected"),
+    [
+        ("JobSet", {"replicatedJobsStatus": [{"active": 1, "ready": 1}]}, State(True, True, None, "")),
+        ("JobSet", conditions("Completed"), State(False, False, "Complete", "is Completed")),
+        ("TrainJob", {"jobsStatus": [{"active": 2}]}, State(True, False, None, "")),
+        ("TrainJob", conditions("Failed"), State(False, False, "Failed", "is Failed")),
+        ("PyTorchJob", {"replicaStatuses": {"Worker": {"active": 1}}}, State(True, False, None, "")),
+        ("TFJob", conditions("Running"), State(False, True, None, "")),
+        ("XGBoostJob", conditions("Succeeded"), State(False, False, "Complete", "is Succeeded")),
+        ("MPIJob", {"replicaStatuses": {"Launcher": {"succeeded": 1}}}, State(False, False, None, "")),
+        ("RayCluster", {"state": "ready"}, State(True, True, None, "")),
+        ("RayCluster", {"state": "suspended"}, State(False, False, None, "")),
+        ("RayJob", {"jobDeploymentStatus": "Running"}, State(True, True, None, "")),
+        (
+            "RayJob",
+            {"jobDeploymentStatus": "Complete", "jobStatus": "FAILED", "message": "no"},
+            State(False, False, "Failed", "no"),
+        ),
+        ("AppWrapper", {"phase": "Succeeded", **conditions("PodsReady")}, State(False, True, "Complete", "")),
+        ("SparkApplication", {"applicationState": {"state": "RUNNING"}}, State(True, True, None, "")),
+        (
+            "SparkApplication",
+            {"applicationState": {"state": "FAILED", "errorMessage": "lost"}},
+            State(False, False, "Failed", "lost"),
+        ),
+    ],
+)
+def test_what_the_status_says(kind: str, status: Json, expected: State) -> None:
+    manifest = example(kind)
+    assert kind_of(manifest).state(manifest) == State(False, False, None, "")
+    assert kind_of(manifest).state(manifest | {"status": status}) == expected
