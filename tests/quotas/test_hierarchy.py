@@ -198,7 +198,7 @@ def test_amounts_are_compared_and_not_words() -> None:
     made = tree(parent={"resources": resources(memory={"a": {"max": "1Gi"}})})
     quotas = {("a", "memory"): Quota(0, to_amount("memory", "1025Mi"))}
     assert made.excess("Cohort c", quotas, "parent") == (
-        "the max of Cohort c for memory of a is 1025Mi, more than the max 1Gi of Cohort parent, which counts"
+        "the max of Cohort c for memory of a is 1.001Gi, more than the max 1Gi of Cohort parent, which counts"
     )
 
 
