@@ -14,15 +14,10 @@ FAILURES_TOLD: Final = 6
 
 
 class Failure(NamedTuple):
-    """A failure, and how loud it is to be logged.
+    """A failure, and how loud it is to be logged."""
 
-    Attributes:
-        level: of logging: an answer is loud once for a key, until another one comes.
-        times: how many there were in a row; those of a server that is too busy are left out.
-    """
-
-    level: int
-    times: int
+    level: int  # of logging: an answer is loud once for a key, until another one comes
+    times: int  # how many there were in a row; those of a server that is too busy are left out
 
 
 @dataclass

@@ -24,20 +24,16 @@ ALWAYS: Final = ("cpu", "memory")
 
 @dataclass(slots=True, eq=False)
 class QueueNode:
-    """A queue.
-
-    Attributes:
-        inner: whether queues may be below it.
-        guaranteed: by resource, what it is promised together with all below it.
-        most: by resource, the most that it may use together with all below it.
-        reserved: by resource, how much of what it is promised no other queue may borrow.
-        spec, metadata: what else is in these.
-    """
+    """A queue."""
 
     name: str
-    inner: bool = False
+    inner: bool = False  # whether queues may be below it
+    # by resource, what it is promised together with all below it
     guaranteed: dict[str, str] = field(default_factory=dict)
+    # by resource, the most that it may use together with all below it
     most: dict[str, str] = field(default_factory=dict)
+    # by resource, how much of what it is promised no other queue may borrow. spec, metadata: what else is in
+    # these
     reserved: dict[str, str] = field(default_factory=dict)
     spec: Json = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)

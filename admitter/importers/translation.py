@@ -55,18 +55,12 @@ class Fidelity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranslationFinding:
-    """What became of one field.
+    """What became of one field."""
 
-    Attributes:
-        object: kind and name of the object, such as `ClusterQueue team-a`.
-        field: its path, such as `spec.resources[0].name`; empty for the object as a whole.
-        words: into what it was turned, how it differs, or why not.
-    """
-
-    object: str
-    field: str
+    object: str  # kind and name of the object, such as `ClusterQueue team-a`
+    field: str  # its path, such as `spec.resources[0].name`; empty for the object as a whole
     outcome: Fidelity
-    words: str
+    words: str  # into what it was turned, how it differs, or why not
 
 
 @dataclass(slots=True)

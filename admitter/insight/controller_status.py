@@ -43,44 +43,28 @@ class ControllerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShardLease:
-    """The Lease of one shard, as it was seen.
+    """The Lease of one shard, as it was seen."""
 
-    Attributes:
-        shard: its number.
-        name: of the Lease.
-        alive: whether a controller holds and renews it; None: it has not been looked at for long enough.
-        exists: whether there is such a Lease.
-        holder: the identity of the process that holds it, or held it last; empty: it is not known.
-        released: whether that process has handed it over, and no other has taken it.
-        since: since when its holder has it, in seconds since the epoch by the holder's clock.
-        renewed: when it was renewed or handed over last, likewise.
-    """
-
-    shard: int
-    name: str
+    shard: int  # its number
+    name: str  # of the Lease
+    # whether a controller holds and renews it; None: it has not been looked at for long enough
     alive: bool | None
-    exists: bool = True
-    holder: str = ""
-    released: bool = False
+    exists: bool = True  # whether there is such a Lease
+    holder: str = ""  # the identity of the process that holds it, or held it last; empty: it is not known
+    released: bool = False  # whether that process has handed it over, and no other has taken it
+    # since when its holder has it, in seconds since the epoch by the holder's clock
     since: float | None = None
-    renewed: float | None = None
+    renewed: float | None = None  # when it was renewed or handed over last, likewise
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """Which controllers decide.
+    """Which controllers decide."""
 
-    Attributes:
-        shards: the Lease of each shard; empty if they can't be read.
-        seen: when that was so, in seconds since the epoch.
-        problem: why nothing is known; empty if something is.
-        count: the number of shards that there are.
-    """
-
-    shards: tuple[ShardLease, ...]
-    seen: float
-    problem: str = ""
-    count: int = 1
+    shards: tuple[ShardLease, ...]  # the Lease of each shard; empty if they can't be read
+    seen: float  # when that was so, in seconds since the epoch
+    problem: str = ""  # why nothing is known; empty if something is
+    count: int = 1  # the number of shards that there are
 
     @property
     def state(self) -> ControllerState:

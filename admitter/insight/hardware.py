@@ -36,25 +36,15 @@ _GPU_MEMORY: Final = re.compile(r"gpu\.memory$")
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Nodes with the same labels, as far as these tell hardware, and the same taints.
+    """Nodes with the same labels, as far as these tell hardware, and the same taints."""
 
-    Attributes:
-        name: of its flavor.
-        labels: those of all its nodes that tell it from others.
-        taints: those that keep pods away.
-        nodes: how many of its nodes can be used.
-        offers: what these can allocate to Jobs together, by resource.
-        gpu_memory: of one GPU, in GB; None if the nodes do not say it.
-        notes: what is to be known of it.
-    """
-
-    name: str
-    labels: Labels
-    taints: tuple[Taint, ...]
-    nodes: int
-    offers: Mapping[str, int]
-    gpu_memory: int | None
-    notes: tuple[str, ...]
+    name: str  # of its flavor
+    labels: Labels  # those of all its nodes that tell it from others
+    taints: tuple[Taint, ...]  # those that keep pods away
+    nodes: int  # how many of its nodes can be used
+    offers: Mapping[str, int]  # what these can allocate to Jobs together, by resource
+    gpu_memory: int | None  # of one GPU, in GB; None if the nodes do not say it
+    notes: tuple[str, ...]  # what is to be known of it
 
     @property
     def scarce(self) -> str | None:

@@ -44,19 +44,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A probable mistake.
+    """A probable mistake."""
 
-    Attributes:
-        rule: its name, and that of its paragraph in docs/lint.md.
-        severity: how bad it is.
-        object: kind and name.
-        message: the mistake, in a sentence.
-    """
-
-    rule: str
-    severity: Severity
-    object: str
-    message: str
+    rule: str  # its name, and that of its paragraph in docs/lint.md
+    severity: Severity  # how bad it is
+    object: str  # kind and name
+    message: str  # the mistake, in a sentence
 
 
 Found = tuple[str, str]

@@ -27,11 +27,7 @@ QUIET_SECONDS: Final = 15.0
 
 
 class Mirror:
-    """Follows all kinds that decisions depend on, and the Leases of the controllers, and makes snapshots.
-
-    Attributes:
-        revision: grows with every change.
-    """
+    """Follows all kinds that decisions depend on, and the Leases of the controllers, and makes snapshots."""
 
     def __init__(
         self, transport: Transport, settings: Settings, random: Random, now: Callable[[], float]
@@ -51,7 +47,7 @@ class Mirror:
         self._leases = LeaseWatch(transport)
         self._transport = transport
         self._changed = asyncio.Event()
-        self.revision = 0
+        self.revision = 0  # grows with every change
         for source in self._sources:
             source.store.listen(self._note)
 

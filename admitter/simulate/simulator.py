@@ -22,9 +22,6 @@ class Simulator:
         start: when it began, in seconds since the epoch.
         now: the time, likewise.
         items: all workloads, by UID.
-        gone: workloads that have run, and were deleted.
-        cycles: how many there were while workloads waited.
-        endless: the preemption loop that has stopped it; None if there is none.
     """
 
     def __init__(
@@ -37,10 +34,10 @@ class Simulator:
         self._lifecycles = Lifecycles(snapshot, lasts)
         self._arrivals = Arrivals(timeline, snapshot, self._lifecycles)
         self.items, self.errors = self._lifecycles.items, self._arrivals.errors
-        self.gone = self._lifecycles.gone
-        self.cycles = 0
+        self.gone = self._lifecycles.gone  # workloads that have run, and were deleted
+        self.cycles = 0  # how many there were while workloads waited
         self._rounds = Rounds(self.engine, self.items, self._lifecycles.age)
-        self.endless: Endless | None = None
+        self.endless: Endless | None = None  # the preemption loop that has stopped it; None if there is none
 
     def run(
         self,

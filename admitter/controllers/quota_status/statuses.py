@@ -51,8 +51,10 @@ class QuotaStatuses:
     """Counts workloads by queue, and writes the status of what changed.
 
     Attributes:
-        kinds: by plural, those with a status that this writes: where they are, and how the status is made.
-        activity: an object, with its kind's plural, works no more or works again: its condition `Active`.
+        kinds: by plural, those with a status that this writes: where they are, and how the status is
+            made.
+        activity: an object, with its kind's plural, works no more or works again: its condition
+            `Active`.
         closed: whether changes are only counted: a follower looks at everything when it leads.
     """
 

@@ -25,12 +25,13 @@ class EngineFeed:
     """Feeds the engine, except with Workloads for which a decision is being written.
 
     Attributes:
-        fed: called after everything that is taken in: there may be something to decide.
         restored: whether what was there at the start has been taken in.
         keys: of Workloads, by UID.
         writing: the writes of decisions, by UID of the Workload.
-        refused: UIDs of Workloads that do not compete for a while: the API server refused what was written.
-        changed_pods: the Workloads with pods that have changed; those of one Workload are taken in together.
+        refused: UIDs of Workloads that do not compete for a while: the API server refused what was
+            written.
+        changed_pods: the Workloads with pods that have changed; those of one Workload are taken in
+            together.
     """
 
     world: World
@@ -38,7 +39,7 @@ class EngineFeed:
     gate: Gate
     reasons: WaitingReasons
     orphaned_pods: OrphanedPods
-    fed: Callable[[], None]
+    fed: Callable[[], None]  # called after everything that is taken in: there may be something to decide
 
     def __post_init__(self) -> None:
         self._intake = Intake(self.world, self.engine, self.gate)

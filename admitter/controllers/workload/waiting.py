@@ -33,11 +33,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(eq=False)
 class WaitingReasons:
-    """Collects reasons and writes those that are news.
-
-    Attributes:
-        failures: of writes to statuses of Workloads, be it of reasons or of decisions.
-    """
+    """Collects reasons and writes those that are news."""
 
     world: World
     gate: Gate
@@ -45,6 +41,7 @@ class WaitingReasons:
     transport: Transport
     clock: status.Clock
     pace: Pace
+    # of writes to statuses of Workloads, be it of reasons or of decisions
     failures: Failures[Key] = field(init=False)
     _wanted: dict[Key, Waiting] = field(default_factory=dict)
     _spelled: dict[int, tuple[Waiting, str]] = field(default_factory=dict)

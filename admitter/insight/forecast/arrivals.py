@@ -34,17 +34,11 @@ Coming = tuple[float, WorkloadView, Runtimes]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Workloads of equal requests and priority that keep coming.
+    """Workloads of equal requests and priority that keep coming."""
 
-    Attributes:
-        members: those that have come, with their runtimes.
-        since: when the first came, in seconds since the epoch.
-        so_far: how long the kind has come, in seconds.
-    """
-
-    members: tuple[tuple[WorkloadView, Runtimes], ...]
-    since: float
-    so_far: float
+    members: tuple[tuple[WorkloadView, Runtimes], ...]  # those that have come, with their runtimes
+    since: float  # when the first came, in seconds since the epoch
+    so_far: float  # how long the kind has come, in seconds
 
     def again(self, begins: float, times: float, most: int) -> Iterator[Coming]:
         """The members that come again, each with the seconds from now.

@@ -25,15 +25,10 @@ def without_end() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment by which an answer has to be there.
+    """A moment by which an answer has to be there."""
 
-    Attributes:
-        at: that moment, by the clock.
-        clock: tells the time.
-    """
-
-    at: float
-    clock: Clock
+    at: float  # that moment, by the clock
+    clock: Clock  # tells the time
 
     @classmethod
     def after(cls, seconds: float, clock: Clock) -> Self:
@@ -64,15 +59,10 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A length of time, which starts with `begin`.
+    """A length of time, which starts with `begin`."""
 
-    Attributes:
-        seconds: how long; inf: for ever.
-        clock: tells the time.
-    """
-
-    seconds: float
-    clock: Clock = time.monotonic
+    seconds: float  # how long; inf: for ever
+    clock: Clock = time.monotonic  # tells the time
 
     def begin(self, part: float = 1.0) -> Deadline:
         """The deadline after a part of it, from now on."""

@@ -64,18 +64,12 @@ class RuntimeSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """What is known of a Workload's runtime.
+    """What is known of a Workload's runtime."""
 
-    Attributes:
-        source: where it comes from.
-        seconds: possible runtimes, equally likely, from short to long.
-        unproven: whether it is an unproven stated runtime.
-        otherwise: `seconds` without the unproven stated runtime; empty: nothing else is known.
-    """
-
-    source: RuntimeSource
-    seconds: tuple[float, ...]
-    unproven: bool = False
+    source: RuntimeSource  # where it comes from
+    seconds: tuple[float, ...]  # possible runtimes, equally likely, from short to long
+    unproven: bool = False  # whether it is an unproven stated runtime
+    # `seconds` without the unproven stated runtime; empty: nothing else is known
     otherwise: tuple[float, ...] = ()
 
     def draw(self, random: Random, ran: float, *, believed: bool = True) -> float:

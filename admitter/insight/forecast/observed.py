@@ -9,17 +9,11 @@ _ROUNDED: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One start in several playouts.
+    """One start in several playouts."""
 
-    Attributes:
-        starts: the starts, in seconds from now, in order.
-        never: the number of playouts that ended without a start.
-        reached: how far the others ran, in seconds from now, before the time was over.
-    """
-
-    starts: Sequence[float]
-    never: int
-    reached: Sequence[float]
+    starts: Sequence[float]  # the starts, in seconds from now, in order
+    never: int  # the number of playouts that ended without a start
+    reached: Sequence[float]  # how far the others ran, in seconds from now, before the time was over
 
     @property
     def told(self) -> int:

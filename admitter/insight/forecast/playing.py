@@ -30,14 +30,10 @@ def in_turn(futures: Sequence[Callable[[], T]], /) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """How playouts run.
+    """How playouts run."""
 
-    Attributes:
-        player: runs them.
-        proceed: called at each step of each; any error but OutOfTimeError ends all of them.
-    """
-
-    player: Player = in_turn
+    player: Player = in_turn  # runs them
+    # called at each step of each; any error but OutOfTimeError ends all of them
     proceed: Proceed = without_end
 
 

@@ -72,13 +72,12 @@ class _RacedCopy(Generic[T]):
     """A copy of this process that runs one playout after the other.
 
     Attributes:
-        number: the place of the playout that it runs.
         results: where its results arrive.
     """
 
     def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
         fork = get_context("fork")
-        self.number = -1
+        self.number = -1  # the place of the playout that it runs
         self.results, there = fork.Pipe()
         self._futures = futures
         self._process = fork.Process(target=_play, args=(futures, there, self.results), daemon=True)

@@ -21,36 +21,23 @@ from admitter.simulate.manifests import Change
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the change does to one Workload at once.
+    """What the change does to one Workload at once."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        queue: the engine's name of its queue.
-        effect: what happens.
-        why: a sentence.
-    """
-
-    key: Key
-    queue: str
-    effect: Effect
-    why: str
+    key: Key  # namespace, and name of its Job or its own
+    queue: str  # the engine's name of its queue
+    effect: Effect  # what happens
+    why: str  # a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A Workload that starts at another time.
+    """A Workload that starts at another time."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        before: how long it waits without the change, in seconds from now; None: unknown, or for ever.
-        after: the same with the change.
-        new: whether it comes with the change.
-    """
-
-    key: Key
+    key: Key  # namespace, and name of its Job or its own
+    # how long it waits without the change, in seconds from now; None: unknown, or for ever
     before: float | None
-    after: float | None
-    new: bool = False
+    after: float | None  # the same with the change
+    new: bool = False  # whether it comes with the change
 
     @property
     def later(self) -> bool:
@@ -59,23 +46,14 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a change does.
+    """What a change does."""
 
-    Attributes:
-        outcomes: at once, by name.
-        excesses: quota that is over, by more than without the change.
-        shifts: of when Workloads start, by name.
-        until: how far from now starts are compared, in seconds; None: to the end of the playouts.
-        unproven: how many Workloads of the playouts have an unproven stated runtime only.
-        errors: objects that can't be used, and why.
-    """
-
-    outcomes: tuple[Outcome, ...]
-    excesses: tuple[ExcessUse, ...]
-    shifts: tuple[Shift, ...]
-    until: float | None
-    unproven: int
-    errors: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]  # at once, by name
+    excesses: tuple[ExcessUse, ...]  # quota that is over, by more than without the change
+    shifts: tuple[Shift, ...]  # of when Workloads start, by name
+    until: float | None  # how far from now starts are compared, in seconds; None: to the end of the playouts
+    unproven: int  # how many Workloads of the playouts have an unproven stated runtime only
+    errors: tuple[str, ...]  # objects that can't be used, and why
 
 
 def compare(

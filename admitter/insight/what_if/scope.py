@@ -29,17 +29,11 @@ _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementp
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some trees of a cluster.
+    """Some trees of a cluster."""
 
-    Attributes:
-        known: all facts, except the Workloads and Jobs of other trees.
-        changes: that touch these trees.
-        nodes: of these trees; None: all nodes.
-    """
-
-    known: Facts
-    changes: tuple[Change, ...]
-    nodes: AbstractSet[Node] | None
+    known: Facts  # all facts, except the Workloads and Jobs of other trees
+    changes: tuple[Change, ...]  # that touch these trees
+    nodes: AbstractSet[Node] | None  # of these trees; None: all nodes
 
 
 def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
