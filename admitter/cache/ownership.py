@@ -29,7 +29,7 @@ class Shards:
     def __init__(self, cohorts: Store[ObjectView], cluster_queues: Store[ObjectView]) -> None:
         """Begin with a single shard; for more, call `spread` before the stores are filled."""
         self.number = 1  # of shards
-        self.epochs: dict[int, int] = {}  # those in which this process decides, and the epoch of each
+        self.epochs: dict[int, int] = {}  # the shards in which this process decides, each with its epoch
         # trees that may have got queues in which another process has decided until now, and perhaps still
         # does; a number for each that grows with every such change. They are left alone
         self.contested: dict[Node, int] = {}

@@ -37,7 +37,7 @@ class PodView(Meta):
     workload: str  # name of the Workload that holds the quota that it uses
     workload_uid: str  # its UID; empty for a pod that an older version has labelled
     created: float  # seconds since the epoch
-    live: bool  # whether it still uses it: neither succeeded nor failed, and not gone
+    live: bool  # whether it still uses quota: neither succeeded nor failed, and not gone
     succeeded: bool
     has_run: bool  # whether its containers run, or have
     usage: Admission  # what it uses, as an admission of one pod; resources of an unknown flavor are left out

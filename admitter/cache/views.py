@@ -153,9 +153,9 @@ class JobView(Meta):
     # an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
     # `backoffLimit`
     spec: Json
-    template_metadata: Json  # those labels and annotations of the pod template that are Admitter's
+    template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
-    # those that its JobKind has found; none of a batch/v1 Job, which has one by its template
+    # what its JobKind has found; none of a batch/v1 Job, which has one by its template
     pod_sets: tuple[PodSetView, ...] = ()
 
     @property

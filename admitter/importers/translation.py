@@ -40,12 +40,9 @@ APPLY_ORDER: Final = (
 class Fidelity(StrEnum):
     """What became of a field; in this order from good to bad."""
 
-    TRANSLATED = "translated"
-    """It means the same here."""
-    APPROXIMATED = "approximated"
-    """It comes close; the words say how it differs."""
-    REFUSED = "refused"
-    """Nothing here means it; the words say why."""
+    TRANSLATED = "translated"  # it means the same here
+    APPROXIMATED = "approximated"  # it comes close; the words say how it differs
+    REFUSED = "refused"  # nothing here means it; the words say why
 
     @property
     def severity(self) -> int:
@@ -57,7 +54,7 @@ class Fidelity(StrEnum):
 class TranslationFinding:
     """What became of one field."""
 
-    object: str  # kind and name of the object, such as `ClusterQueue team-a`
+    object: str  # kind and name, such as `ClusterQueue team-a`
     field: str  # its path, such as `spec.resources[0].name`; empty for the object as a whole
     outcome: Fidelity
     words: str  # into what it was turned, how it differs, or why not

@@ -31,21 +31,17 @@ REMEDY_OF_SHARDS: Final = (
 class ControllerState(StrEnum):
     """Whether a controller decides."""
 
-    LEADING = "Leading"
-    """One decides, or one about each shard."""
-    PARTIAL = "Partial"
-    """Of some shards no controller decides."""
-    ABSENT = "Absent"
-    """None decides about anything."""
-    UNKNOWN = "Unknown"
-    """The Leases can't be read, or have not been looked at for long enough."""
+    LEADING = "Leading"  # one decides, or one about each shard
+    PARTIAL = "Partial"  # of some shards no controller decides
+    ABSENT = "Absent"  # none decides about anything
+    UNKNOWN = "Unknown"  # the Leases can't be read, or have not been looked at for long enough
 
 
 @dataclass(frozen=True, slots=True)
 class ShardLease:
     """The Lease of one shard, as it was seen."""
 
-    shard: int  # its number
+    shard: int
     name: str  # of the Lease
     # whether a controller holds and renews it; None: it has not been looked at for long enough
     alive: bool | None
@@ -62,9 +58,9 @@ class ControllerStatus:
     """Which controllers decide."""
 
     shards: tuple[ShardLease, ...]  # the Lease of each shard; empty if they can't be read
-    seen: float  # when that was so, in seconds since the epoch
+    seen: float  # when the Leases were as they are here, in seconds since the epoch
     problem: str = ""  # why nothing is known; empty if something is
-    count: int = 1  # the number of shards that there are
+    count: int = 1  # the number of shards
 
     @property
     def state(self) -> ControllerState:
@@ -88,8 +84,7 @@ class ControllerStatus:
     def sentence(self, roots: Iterable[str] = ()) -> str:
         """Which controller leads and since when, or that none decides and what to do about it.
 
-        Args:
-            roots: names of the roots of trees; those without a controller are named.
+        It names those of these roots of trees that no controller decides about.
         """
         if self.problem:
             return f"Whether a controller runs is unknown: {self.problem}"

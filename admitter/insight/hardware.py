@@ -39,12 +39,12 @@ class Hardware:
     """Nodes with the same labels, as far as these tell hardware, and the same taints."""
 
     name: str  # of its flavor
-    labels: Labels  # those of all its nodes that tell it from others
+    labels: Labels  # of all its nodes, as far as they tell it from other hardware
     taints: tuple[Taint, ...]  # those that keep pods away
     nodes: int  # how many of its nodes can be used
     offers: Mapping[str, int]  # what these can allocate to Jobs together, by resource
     gpu_memory: int | None  # of one GPU, in GB; None if the nodes do not say it
-    notes: tuple[str, ...]  # what is to be known of it
+    notes: tuple[str, ...]
 
     @property
     def scarce(self) -> str | None:
@@ -78,12 +78,8 @@ def hardware(
 ) -> list[Hardware]:
     """The hardware of all nodes but those of the control plane; that with devices comes last.
 
-    Jobs take the first flavor that fits: so Jobs without GPUs leave the nodes that have some to others.
-
-    Args:
-        nodes: as the API server has them.
-        held: what is not for Jobs, by node and resource.
-        telling: labels that tell hardware, beside those that are known to.
+    Jobs take the first flavor that fits: so Jobs without GPUs leave the nodes that have some to others. What
+    is `held`, by node and resource, is not for Jobs; `telling` labels tell hardware beside those known to.
     """
     known = [(name, node) for name, node in map(_node, nodes) if not _is_control_plane(node)]
     usable = [node for _, node in known if node.schedulable]

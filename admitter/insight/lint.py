@@ -34,12 +34,9 @@ _WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_N
 class Severity(StrEnum):
     """How bad it is."""
 
-    ERROR = "error"
-    """It does not work."""
-    WARNING = "warning"
-    """It works, but probably not as intended."""
-    NOTE = "note"
-    """It works; a reader may misunderstand it."""
+    ERROR = "error"  # it does not work
+    WARNING = "warning"  # it works, but probably not as intended
+    NOTE = "note"  # it works; a reader may misunderstand it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Finding:
     """A probable mistake."""
 
     rule: str  # its name, and that of its paragraph in docs/lint.md
-    severity: Severity  # how bad it is
+    severity: Severity
     object: str  # kind and name
     message: str  # the mistake, in a sentence
 

@@ -14,11 +14,11 @@ from admitter.policy.snapshot import Snapshot
 class Row:
     """A Workload in a list."""
 
-    workload: WorkloadView  # the Workload
+    workload: WorkloadView
     job: str  # the name of its Job, or its own
     queue: str  # the engine's name of its queue; empty if its LocalQueue leads nowhere
     position: int | None  # its place in that queue, from 1; None if it does not wait there
-    state: str  # its state in one word
+    state: str  # in one word
     reason: str  # why it waits, or was evicted, in one word; empty if it does neither
 
 

@@ -32,13 +32,9 @@ class Mirror:
     def __init__(
         self, transport: Transport, settings: Settings, random: Random, now: Callable[[], float]
     ) -> None:
-        """Nothing is read yet.
+        """Nothing is read yet; the transport's user must be allowed to list and watch all of it.
 
-        Args:
-            transport: the API server, as a user that may list and watch all of it.
-            settings: of the controller.
-            random: spreads the ends of watches over time.
-            now: tells the time, in seconds since the epoch.
+        `random` spreads the ends of watches over time, and `now` tells the seconds since the epoch.
         """
         self._settings = settings
         self._now = now

@@ -19,9 +19,9 @@ class OverviewUse:
     """One resource in one flavor at one place of the tree. Amounts are in the engine's unit."""
 
     flavor: str  # its name, or that of the pool that counts all flavors
-    resource: str  # its name
+    resource: str
     used: int  # by the place and all below it
-    minimum: int  # of its own, and of all below it
+    minimum: int  # the `min` of the place and of all below it
     maximum: int | None  # the most that may be in use; None: no such limit
     borrowed: int  # the part of its use that is other queues' quota
     # the part of its own quota that others use; of several lenders in proportion to what each leaves unused
@@ -47,8 +47,8 @@ class OverviewLine:
 class _Market:
     """One resource in one flavor between the places of one Cohort."""
 
-    unused: int  # what they and the Cohort itself could lend and do not use
-    inside: int  # the part of it that is borrowed
+    unused: int  # what these places and the Cohort itself could lend and do not use
+    inside: int  # how much of it these places borrow
 
     def lent_by(self, cell: Cell) -> int:
         """How much of one place's own quota the others use."""

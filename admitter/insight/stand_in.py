@@ -23,12 +23,9 @@ OTHERS: Final = "all-others"
 
 
 def stand_in(snapshot: SnapshotFile, namespace: str, priority_classes: Iterable[str] = ()) -> SnapshotFile:
-    """A snapshot of one namespace, with all that its Jobs need beside.
+    """A snapshot of one namespace without ClusterQueues and flavors, with all that its Jobs need beside.
 
-    Args:
-        snapshot: without ClusterQueues and flavors.
-        namespace: of which it is.
-        priority_classes: names of further ones that count as there; of what value is not known.
+    PriorityClasses with these further names count as there; their values are not known.
     """
     known = facts(snapshot)
     made = _Made(snapshot.taken)

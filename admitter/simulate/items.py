@@ -19,7 +19,7 @@ class Event(NamedTuple):
     key: Key  # namespace and name of the Workload
     queue: str  # the ClusterQueue
     reason: str  # one word
-    preemptor: Key | None = None  # namespace and name of the preemptor
+    preemptor: Key | None = None  # its namespace and name
 
 
 @dataclass(slots=True)
@@ -37,13 +37,13 @@ class Item:
     """A workload of the simulation."""
 
     view: WorkloadView
-    job: JobView | None  # its Job; None for a Workload without one
+    job: JobView | None  # None for a Workload without one
     runtime: float | None  # from its admission, in seconds; None: for ever
-    phase: Phase = Phase.PENDING  # where it is in its life
+    phase: Phase = Phase.PENDING
     admission: Admission | None = None  # what it holds, or held last
     runs: list[Run] = field(default_factory=list)  # its admissions, in order
     order: int = 0  # its last admission's place among all admissions
-    waiting: Waiting | None = None  # why it waits
+    waiting: Waiting | None = None
     queue: str | None = None  # the ClusterQueue that it is in; None if its LocalQueue leads nowhere
     # when it was preempted, in seconds since the epoch; None once it is admitted again
     preempted: float | None = None

@@ -40,13 +40,7 @@ def draw(history: History, items: Sequence[Item], start: float, title: str, path
     """Write a picture, in the format that the file's name ends on.
 
     Of more than 20 flavors and resources those with the most use of their quota are drawn.
-
-    Args:
-        history: what was used.
-        items: the workloads.
-        start: of the simulation, in seconds since the epoch.
-        title: stands above.
-        path: of the picture.
+    The simulation starts at `start`, in seconds since the epoch.
 
     Raises:
         PlotError: matplotlib is missing, nothing is to be drawn, or the file can't be written.

@@ -37,7 +37,7 @@ class TopScene:
     # an empty name
     rows: Mapping[str, list[Row]]
     resources: tuple[FlavorResource, ...]  # all flavors and resources of the tree, by resource
-    fullest: FlavorResource | None  # the one with the largest part in use; None: there are none
+    fullest: FlavorResource | None  # that with the largest part in use; None: there are none
 
     def totals(self) -> str:
         """All of the cluster in numbers: the counts of roots are of all below them."""
@@ -156,7 +156,7 @@ class TopState:
     feed: Feed  # where scenes come from
     allowance: Allowance  # how long an estimate of a start may take
     scene: TopScene | None = None  # the newest; None: there is none yet
-    trouble: str = ""  # why there is none newer; empty if nothing is wrong
+    trouble: str = ""  # why there is no newer scene; empty if nothing is wrong
     # whether a controller decides; None: it is not known, or it is a snapshot
     controllers: ControllerStatus | None = None
 

@@ -48,15 +48,7 @@ Target = tuple[str, Key]
 
 @dataclass(eq=False)
 class QuotaStatuses:
-    """Counts workloads by queue, and writes the status of what changed.
-
-    Attributes:
-        kinds: by plural, those with a status that this writes: where they are, and how the status is
-            made.
-        activity: an object, with its kind's plural, works no more or works again: its condition
-            `Active`.
-        closed: whether changes are only counted: a follower looks at everything when it leads.
-    """
+    """Counts workloads by queue, and writes the status of what changed."""
 
     world: World
     catalog: Catalog
@@ -66,6 +58,7 @@ class QuotaStatuses:
     pace: Pace
 
     def __post_init__(self) -> None:
+        # an object, with its kind's plural, works no more or works again: its condition `Active`
         self.activity: Signal[[str, ObjectView, Json]] = Signal()
         self._failures = Failures[Target]()
         self._ledger = self.engine.ledger
@@ -73,7 +66,7 @@ class QuotaStatuses:
         self._pending: Counter[Key] = Counter()
         self._admitted: Counter[Key] = Counter()
         self._admitted_by: Counter[str] = Counter()
-        self.closed = False
+        self.closed = False  # whether changes are only counted: a follower looks at everything when it leads
         self._changed: set[Target] = set()
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
@@ -81,6 +74,7 @@ class QuotaStatuses:
             self.world, self.engine, self._visible, partial(self.touch, "localqueues")
         )
         world = self.world
+        # by plural, those with a status that this writes: where they are, and how the status is made
         self.kinds: dict[str, tuple[Store[ObjectView], Callable[[ObjectView], Json]]] = {
             "clusterqueues": (world.cluster_queues, self._cluster_queue),
             "localqueues": (world.local_queues, self._local_queue),

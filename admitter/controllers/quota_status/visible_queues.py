@@ -36,11 +36,8 @@ class VisibleQueues:
     ) -> None:
         """Nothing is due.
 
-        Args:
-            world: what was read.
-            engine: which has the use, and the order of what waits.
-            counts: the fields of a ClusterQueue that a namespace may see, without its line.
-            touch: has a LocalQueue written that says what is no longer so.
+        `counts` makes the fields of a ClusterQueue that a namespace may see, without its line; `touch` has a
+        LocalQueue written that says what is no longer so.
         """
         self._world = world
         self._engine = engine

@@ -36,9 +36,9 @@ class Probes:
     """The answers to the probes."""
 
     problem: Callable[[], str | None]  # why the process has to be started again; None if it works
-    state: Callable[[], ProcessState]  # what it does, and whether that is what it is there for
+    state: Callable[[], ProcessState]  # what the process does, and whether that is what it is there for
     page: Callable[[], Awaitable[bytes]]  # all metrics, in Prometheus' text format
-    access: Access | None = None  # asks the API server which users may read them; None: all may
+    access: Access | None = None  # asks the API server which users may read the metrics; None: all may
 
 
 class Pulse:

@@ -42,7 +42,7 @@ class ReservationRecord:
 
     key: Key
     queue: str
-    place: ReservationStatus  # its status; without an admission once it was used or given up
+    place: ReservationStatus  # without an admission once it was used or given up
     # why the Workload waits, to be written with it; None: that has been written
     waiting: Waiting | None = None
 

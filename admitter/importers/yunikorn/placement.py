@@ -54,7 +54,7 @@ class RuleReader:
     by_default: bool = False  # whether there are no rules, so that a label has to name the queue
     # whether a namespace gets a queue of its own, so that its annotations count
     makes_by_namespace: bool = False
-    asks_parent: bool = False  # whether its annotation says what that queue is below
+    asks_parent: bool = False  # whether a namespace's annotation says what its queue is below
     creates_by_label: bool = False  # whether a queue is made that only a label names
 
     def read(self, path: str) -> None:

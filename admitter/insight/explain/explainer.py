@@ -31,7 +31,7 @@ class Other:
     """Another Workload that the answer names."""
 
     key: Key  # namespace, and name of its Job or its own
-    priority: int  # its own
+    priority: int
     ends: float | None = None  # when it is expected to end, in seconds since the epoch; None: unknown
     not_evicted: str = ""  # why it is not evicted for this one; empty if it could be
     unproven: bool = False  # whether its end is known from its unproven stated runtime only
@@ -42,7 +42,7 @@ class Answer:
     """All that is known of one Job or Workload."""
 
     key: Key  # namespace, and name of its Job or its own
-    workload: WorkloadView | None  # the Workload; None for a Job that Admitter has nothing to do with
+    workload: WorkloadView | None  # None for a Job that Admitter has nothing to do with
     # the engine's name of its ClusterQueue or elastic quota; None if its LocalQueue leads nowhere
     queue: str | None = None
     waiting: Waiting | None = None  # why it waits, in one word and a sentence; None if it does not
@@ -50,8 +50,8 @@ class Answer:
     # its place in line, from 1, as lists show it; None if it does not wait in a queue
     position: int | None = None
     ahead: tuple[Other, ...] = ()  # the workloads before it in line, in order
-    blocking: tuple[Other, ...] = ()  # the blocking workloads
-    sought: bool = True  # whether the search for them ended; if not, `blocking` is empty
+    blocking: tuple[Other, ...] = ()
+    sought: bool = True  # whether the search for blocking workloads ended; if not, `blocking` is empty
     hints: tuple[str, ...] = ()  # possible mistakes, and what to do about them
     ends: float | None = None  # when it is expected to end, if it runs; in seconds since the epoch
     # namespace and name of each workload with a claim on quota that this one needs, by UID

@@ -27,8 +27,8 @@ def without_end() -> None:
 class Deadline:
     """A moment by which an answer has to be there."""
 
-    at: float  # that moment, by the clock
-    clock: Clock  # tells the time
+    at: float  # by the clock
+    clock: Clock
 
     @classmethod
     def after(cls, seconds: float, clock: Clock) -> Self:
@@ -61,8 +61,8 @@ class Deadline:
 class Allowance:
     """A length of time, which starts with `begin`."""
 
-    seconds: float  # how long; inf: for ever
-    clock: Clock = time.monotonic  # tells the time
+    seconds: float  # inf: for ever
+    clock: Clock = time.monotonic
 
     def begin(self, part: float = 1.0) -> Deadline:
         """The deadline after a part of it, from now on."""

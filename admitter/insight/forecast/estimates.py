@@ -53,7 +53,8 @@ class Estimate:
     late: bool = False  # whether only the time was too short for a median
     # the earliest end of the playouts that ran out of time before its start; None: there are none
     reached: float | None = None
-    unproven: int = 0  # how many of other namespaces in its tree have an unproven stated runtime only
+    # how many workloads of other namespaces in its tree have an unproven stated runtime only
+    unproven: int = 0
 
 
 NOT_IN_TIME: Final = Estimate(None, None, None, (), 0, told=0, late=True)
@@ -70,10 +71,9 @@ class FutureKind(NamedTuple):
 class Run(NamedTuple):
     """One playout, as far as it ran."""
 
-    branch: FutureKind  # its kind
+    branch: FutureKind
     starts: Mapping[str, float]  # when each wanted workload starts, in seconds from now, by UID
-    # how far it ran, in seconds from now, if the time was over before all had started; None: it ran to its
-    # end
+    # how far it ran, in seconds from now, if the time was over before all had started; None: to its end
     reached: float | None
 
 
@@ -82,7 +82,7 @@ class TreeFutures:
     """Workloads of one tree: other trees do not affect them."""
 
     facts: Facts  # all facts, except finished Workloads and those of other trees, and their Jobs
-    runtimes: Mapping[str, Runtimes | None]  # what is known of their runtimes, by UID
+    runtimes: Mapping[str, Runtimes | None]  # what is known of the runtimes of their Workloads, by UID
     wanted: Mapping[str, str]  # namespaces of the workloads to estimate, by UID
     unproven: Counter[str]  # how many of these have an unproven stated runtime only, by namespace
     alone: Draw  # arrivals, if only expected workloads come
@@ -102,16 +102,10 @@ class Estimator:
         expected: Sequence[Change] | None = None,
         playing: Playing = ALL_IN_TURN,
     ) -> None:
-        """Nothing is played yet.
+        """Nothing is played yet; equal seeds give equal estimates.
 
-        Args:
-            known: the facts.
-            snapshot: of these facts.
-            seed: of the random draws; equal seeds give equal estimates.
-            runs: the number of playouts.
-            expected: arrivals, in order of time; None: unknown, and the range includes the kinds that keep
-                coming.
-            playing: how playouts run, and for how long.
+        Arrivals are `expected` in this order, that of time; None: they are unknown, and the range includes
+        the kinds that keep coming.
         """
         self._known = known
         self._snapshot = snapshot
@@ -214,10 +208,7 @@ class Estimator:
     ) -> Iterator[tuple[str, Estimate]]:
         """The estimates of all wanted workloads, by UID.
 
-        Args:
-            tree: of the workloads.
-            alone: playouts in which only expected workloads come.
-            crowded: playouts in which Jobs keep coming; None if no kind does.
+        Only expected workloads come in the playouts `alone`; in `crowded` Jobs keep coming; None: none do.
         """
         sources = tuple(sorted({each.source for each in tree.runtimes.values() if each is not None}))
         unknown = sum(each is None for each in tree.runtimes.values())

@@ -11,9 +11,9 @@ _ROUNDED: Final = 1e-9
 class Observed:
     """One start in several playouts."""
 
-    starts: Sequence[float]  # the starts, in seconds from now, in order
+    starts: Sequence[float]  # in seconds from now, in order
     never: int  # the number of playouts that ended without a start
-    reached: Sequence[float]  # how far the others ran, in seconds from now, before the time was over
+    reached: Sequence[float]  # how far the other playouts ran, in seconds from now, before the time was over
 
     @property
     def told(self) -> int:
@@ -21,14 +21,11 @@ class Observed:
         return len(self.starts) + self.never
 
     def within(self, part: float) -> float | None:
-        """By when it has started in a part of the playouts; None: later than is known, or never.
+        """By when it has started in a part (0 to 1) of the playouts; None: later than is known, or never.
 
         The product-limit estimate (Kaplan and Meier, 1958): a playout that ran for long without a start
         tells that the start is late; one that hardly ran tells nothing. If all ran to their end it is the
         start at that place in their order.
-
-        Args:
-            part: between 0 and 1.
         """
         waits = 1.0  # the part of the playouts in which it has not started yet
         for place, start in enumerate(self.starts):

@@ -36,13 +36,13 @@ class Effect(StrEnum):
 
 
 class ExcessUse(NamedTuple):
-    """A place of the quota tree that uses more than it may."""
+    """A place of the quota tree that uses more than it may, in the resource's unit."""
 
-    node: Node  # a queue or a cohort
-    flavor: str  # by its name
-    resource: str  # by its name
-    used: int  # how much, in the resource's unit
-    allowed: int  # how much it may
+    node: Node
+    flavor: str
+    resource: str
+    used: int
+    allowed: int
 
     @property
     def place(self) -> tuple[Node, str, str]:
@@ -84,14 +84,8 @@ def play_out(
 ) -> Playout:
     """Run the facts forward until all waiting workloads have started, or nothing changes any more.
 
-    The first decisions are always made; the time limits how far it runs after them.
-
-    Args:
-        known: the facts to start from.
-        whole: all facts, for the runtimes of Workloads.
-        changes: at the first moment.
-        begin: starts the time for all that follows the first decisions.
-        words: whether they are requested.
+    The changes come at the first moment. The first decisions are always made; then `begin` starts the time
+    that limits how far it runs after them. All facts, `whole`, tell the runtimes of Workloads.
     """
     now, snapshot = known.taken, Snapshot(known)
     durations = Durations(snapshot, whole)

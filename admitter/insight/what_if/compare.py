@@ -25,8 +25,8 @@ class Outcome:
 
     key: Key  # namespace, and name of its Job or its own
     queue: str  # the engine's name of its queue
-    effect: Effect  # what happens
-    why: str  # a sentence
+    effect: Effect
+    why: str  # in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,10 @@ def compare(
     processes: int = 1,
     allowed: Allowance = NO_LIMIT,
 ) -> Difference:
-    """What changes at this moment would do.
+    """What changes of objects, all at once and at this moment, would do to the cluster as it is.
 
-    Args:
-        known: the cluster as it is.
-        changes: of its objects, all at once.
-        play: runs the playouts, two of each part of the cluster.
-        processes: that it runs them in; with more, the cluster is divided into more parts.
-        allowed: how long all of them together may look for starts, after their first decisions.
+    `play` runs two playouts of each part of the cluster; for more processes it is divided into more parts.
+    All playouts together may look for starts for as long as is `allowed`, after their first decisions.
     """
     parts = concerned(known, changes, processes // 2)
     begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))

@@ -37,13 +37,7 @@ class Part:
 
 
 def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
-    """The trees that some changes touch, in independent parts; at least one.
-
-    Args:
-        known: all facts.
-        changes: of their objects.
-        most: the largest number of parts, which are about equal in size.
-    """
+    """The trees that some changes touch, in 1 to `most` independent parts of about equal size."""
     if _may_concern_all(known, changes):
         return [Part(known, tuple(changes), None)]
     leads = _leads(known, changes)
@@ -141,10 +135,7 @@ def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
 def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[str]]) -> Links:
     """Which queues and Cohorts affect each other, without the changes and with them.
 
-    Args:
-        known: the facts without the changes.
-        changes: of their objects.
-        together: sets of queues that one Workload or LocalQueue uses.
+    One Workload or LocalQueue uses all queues of a set of `together`.
     """
     links: defaultdict[Node, set[Node]] = defaultdict(set)
     specs: list[tuple[Node, Any]] = [
