@@ -8,7 +8,7 @@ from admitter.cache.world import OWN
 from admitter.client.errors import api_error
 from tests.apiserver.loop import run
 from tests.apiserver.server import Changed, Json
-from tests.convergence.scene import Scene
+from tests.convergence.scene import TEAM, Scene
 
 FORBIDDEN = (403, "Forbidden")
 CONFLICT = (409, "Conflict")
@@ -169,6 +169,36 @@ def test_an_admission_that_meets_changes_is_no_refused_one() -> None:
         scene.server.policies.remove(meets)
         await scene.settled(lambda: scene.is_done("job"))
         assert "WriteRefused" not in scene.events("job")
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_hold_is_told_once_and_is_no_warning() -> None:
+    async def story() -> None:
+        scene = Scene({"a": 1})
+        queue, local = f"{OWN}/clusterqueues/a", f"{OWN}/namespaces/{TEAM}/localqueues/a"
+        scene.server.write(queue, {"spec": {"stopPolicy": "Hold"}})
+        scene.submit("waits", "a", 1)
+        await scene.start()
+
+        def active() -> str:
+            conditions = (scene.server.find(local).get("status") or {}).get("conditions") or ({"reason": ""},)
+            return str(conditions[0]["reason"])
+
+        await scene.settled(lambda: active() == "ClusterQueueInactive")
+        scene.server.write(queue, {"spec": {"stopPolicy": "None"}})
+        await scene.settled(lambda: active() == "Ready")
+        told = {"Stopped": "Normal", "Ready": "Normal"}
+        await scene.server.until(lambda: types(scene, "a", "ClusterQueue") == told)
+        await scene.settled(lambda: scene.is_done("waits"))
+        scene.server.write(local, {"spec": {"stopPolicy": "Hold"}})
+        scene.submit("later", "a", 1)
+        await scene.server.until(lambda: "QueueStopped" in types(scene, "later"))
+        await scene.server.until(lambda: bool(types(scene, "a", "LocalQueue")))
+        assert types(scene, "a", "LocalQueue") == {"Stopped": "Normal"}, "its own, not its ClusterQueue's"
+        assert set((types(scene, "waits") | types(scene, "later")).values()) == {"Normal"}
+        assert "ClusterQueueStopped" in types(scene, "waits")
         await scene.kill()
 
     run(story())
