@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,11 @@ from admitter.cli import looking
 from admitter.cli.complaints import CommandError
 from admitter.client.errors import api_error
 from tests.apiserver.server import Json, place
-from tests.cli.test_stops import Desk
+from tests.cli.test_stops import COUNTS, Desk
+from tests.simulate.elastic import asks
+
+CPU = {"name": "cpu", "quota": "4", "max": "4", "used": "1", "borrowed": "0", "free": "3"}
+TOLD = {**COUNTS, "line": [], "flavors": [{"name": "any", "resources": [CPU]}]}
 
 
 @pytest.fixture
@@ -38,3 +43,29 @@ def test_a_job_is_explained_and_not_a_workload_of_its_name(desk: Desk) -> None:
         assert answer["workload"] == found
     with pytest.raises(CommandError, match="there is no Workload of a Job job-train-7 in namespace blue"):
         desk.say("explain", "job/job-train-7")
+
+
+def tried(desk: Desk, folder: Path, *manifests: Json) -> str:
+    """What what-if says of manifests, as JSON."""
+    path = folder / "more.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    return "".join(desk.say("what-if", "-f", str(path), "-o", "json", "--estimate-for", "0s", within=()))
+
+
+def test_a_job_for_a_queue_on_hold_is_not_said_to_be_admitted(desk: Desk, tmp_path: Path) -> None:
+    more = asks("blue", "more", {"cpu": 1}, queue="main")
+    desk.tell(desk.local, clusterQueue=TOLD)
+    (admitted,) = json.loads(tried(desk, tmp_path, more))["workloads"]
+    assert (admitted["name"], admitted["effect"]) == ("more", "admitted")
+    words = "ClusterQueue gpus is stopped"
+    inactive = {"type": "Active", "status": "False", "reason": "ClusterQueueInactive", "message": words}
+    desk.tell(desk.local, conditions=[inactive | {"lastTransitionTime": "2026-01-01T00:00:00Z"}])
+    (blocked,) = json.loads(tried(desk, tmp_path, more))["workloads"]
+    assert (blocked["effect"], blocked["message"]) == ("may not compete", words)
+
+
+@pytest.mark.parametrize("manifests", [(), ({"apiVersion": "v1", "kind": "ConfigMap"},)])
+def test_files_without_a_job_are_refused(desk: Desk, tmp_path: Path, manifests: tuple[Json, ...]) -> None:
+    named = [each | {"metadata": {"name": "settings", "namespace": "blue"}} for each in manifests]
+    with pytest.raises(CommandError, match="Without it only further Jobs of one namespace can be tried"):
+        tried(desk, tmp_path, *named)
