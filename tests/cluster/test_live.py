@@ -62,8 +62,8 @@ async def test_a_user_that_may_not_read_a_cluster_reads_so(user: Cluster) -> Non
         error = mirror.failure[1]
         assert isinstance(error, ApiError)
         assert error.status == 403
-        assert live.trouble().startswith("Rights are missing: ")
-        assert "cannot list resource" in live.trouble()
+        assert live.trouble().startswith("A right is missing: to list ")
+        assert "ClusterRole admitter-reader gives it" in live.trouble()
 
 
 def test_top_shows_a_queue_as_soon_as_it_is_made(installed: Cluster, namespace: str) -> None:

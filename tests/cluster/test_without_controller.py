@@ -82,7 +82,7 @@ def test_all_answers_say_so_until_a_controller_leads(
         assert at_the_page()["holder"] == controller["holder"]
         assert controller["since"] <= controller["renewed"]
         assert told(own, "get", "workloads", *scope)[1] == ""
-        assert told(tenant, "explain", "first", *scope)[1].startswith("This is only what its status says.")
+        assert told(tenant, "explain", "first", *scope)[1].startswith("This is what its status")
     finally:
         replica.end()
 
