@@ -97,7 +97,7 @@ class AddedResources(Model):
     resources: Cel
     """Gives requests and limits, as a container has them; they replace those of the same resources."""
     replaces: bool = False
-    """Whether a container that the template has requests these alone, and what it says there no longer counts."""
+    """Whether they replace all that the container requests. It has to be in the template then."""
 
 
 class PodSetsOf(Model):

@@ -25,7 +25,7 @@ _LONGEST_MESSAGE: Final = 1024
 Related = Callable[[str, str, str], Json | None]
 """Finds an object by group and version, kind and name."""
 Embedded = Callable[[Json, Budget], "list[FoundPodSet] | None"]
-"""The pod sets of an object that is part of another, and shares its budget; None if no JobKind describes it."""
+"""The pod sets of an object in another, of which it shares the budget; None if no JobKind describes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ MOST_LEVELS: Final = 12
 MOST_COST: Final = 10_000_000
 """Values that evaluations about one object may copy: they copy some twenty in a microsecond."""
 _READ: Final = 80
-"""What a value costs that an evaluation sees at all, in copies: handing it to the library takes up to 4 us."""
+"""What a value costs that an evaluation sees, in copies: handing it to the library takes up to 4 µs."""
 
 _MACROS: Final = {"map": 2, "filter": 2, "all": 1, "exists": 1, "exists_one": 1}
 """With the power of the elements of a list that is in their cost."""

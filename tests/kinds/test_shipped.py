@@ -134,7 +134,7 @@ def test_memory_of_spark_is_that_of_the_jvm_and_what_runs_beside_it() -> None:
 @pytest.mark.parametrize("role", ["driver", "executor"])
 @pytest.mark.parametrize("field", ["memory", "memoryOverhead"])
 def test_memory_of_spark_that_is_none(role: str, field: str, text: str) -> None:
-    with pytest.raises(KindError, match="^memory and memoryOverhead of"):
+    with pytest.raises(KindError, match=r"^memory and memoryOverhead of"):
         counts(set_at(example("SparkApplication"), f"spec.{role}.{field}", text))
 
 
