@@ -5,8 +5,9 @@ Next: `first_queues` divides them among teams.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Final
 
 from admitter.cache.node_views import parse_node
@@ -87,15 +88,17 @@ def hardware(
     groups: defaultdict[tuple[Labels, tuple[Taint, ...]], list[tuple[str, NodeCapacity]]] = defaultdict(list)
     for name, node in known:
         groups[_labels(node, keys), _lasting(node)].append((name, node))
-    names: Counter[str] = Counter()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    taken: set[str] = set()
     found = []
     for (labels, taints), members in sorted(
         groups.items(), key=lambda group: (group[0][0], str(group[0][1]))
     ):
-        name = _name(labels)
-        names[name] += 1
-        number = f"-{names[name]}" if names[name] > 1 else ""
-        found.append(_described(f"{name}{number}", labels, taints, members, held))
+        name = common = _name(labels)
+        while name in taken:
+            name = f"{common}-{next(numbers[common])}"
+        taken.add(name)
+        found.append(_described(name, labels, taints, members, held))
     found = [each for each in found if each.nodes]
     return sorted(
         (_with_neighbours(each, found) for each in found),
@@ -171,7 +174,7 @@ def _described(
         round(int(value) / 1024)
         for _, node in usable
         for key, value in node.labels.items()
-        if _GPU_MEMORY.search(key) and value.isdecimal()
+        if _GPU_MEMORY.search(key) and value.isdecimal() and len(value) < 10
     }
     there = {resource: offers[resource] for resource in ordered if offers[resource]}
     return Hardware(

@@ -215,8 +215,14 @@ class QuotaStatuses:
         log.log(level, "status not written", kind=plural, **place, name=key[1], error=str(error))
 
     def _tell_whether_active(self, plural: str, view: ObjectView, wanted: Json) -> None:
-        """Tell that an object works no more, and why, or works again."""
+        """Tell that an object works no more, and why, or works again.
+
+        What is only so of a LocalQueue's ClusterQueue is told there, once, and not at each LocalQueue.
+        """
         before, now = (_active(status.get("conditions") or ()) for status in (view.status, wanted))
+        inactive = now if now["status"] == "False" else before
+        if inactive.get("reason") == ActiveReason.CLUSTER_QUEUE_INACTIVE:
+            return
         changed = [now.get(field) != before.get(field) for field in ("status", "reason")]
         if any(changed) if now["status"] == "False" else before.get("status") == "False":
             self.activity(plural, view, now)
