@@ -91,11 +91,13 @@ class AddedResources(Model):
     """What one container requests beyond, or instead of, what the template says."""
 
     name: Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
-    """The container. The pod gets it if its template has none of that name."""
+    """The container. The pod gets it if its template has none of that name, unless replaces is set."""
     when: Cel | None = None
     """Gives whether it applies. Absent: it does."""
     resources: Cel
     """Gives requests and limits, as a container has them; they replace those of the same resources."""
+    replaces: bool = False
+    """Whether they replace all that the container requests. It has to be in the template then."""
 
 
 class PodSetsOf(Model):

@@ -6,14 +6,14 @@ checked as those of Jobs are.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from admitter.api.base import Problem
-from admitter.api.job_kind import MOST_POD_SETS, RESERVED, JobKind, PodSetsOf
+from admitter.api.job_kind import MOST_POD_SETS, RESERVED, AddedResources, JobKind, PodSetsOf
 from admitter.api.shapes import template_problem
 from admitter.kinds import KindError
-from admitter.kinds.expressions import Expression, ExpressionError
+from admitter.kinds.expressions import Budget, Expression, ExpressionError
 from admitter.kinds.paths import MISSING, Json, Segment, get, segments, text, unknown
 
 MOST_ELEMENTS: Final = 256
@@ -24,8 +24,8 @@ _LONGEST_MESSAGE: Final = 1024
 
 Related = Callable[[str, str, str], Json | None]
 """Finds an object by group and version, kind and name."""
-Embedded = Callable[[Json], "list[FoundPodSet] | None"]
-"""The pod sets of an object that is part of another; None if no JobKind describes it."""
+Embedded = Callable[[Json, Budget], "list[FoundPodSet] | None"]
+"""The pod sets of an object in another, of which it shares the budget; None if no JobKind describes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,18 @@ class State:
     message: str  # of its end
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What expressions about an object see, by the names of variables, and what they may still cost."""
+
+    variables: Json
+    budget: Budget
+
+    def having(self, **more: object) -> "Around":
+        """With further variables."""
+        return replace(self, variables={**self.variables, **more})
+
+
 class CompiledKind:
     """A JobKind that works."""
 
@@ -60,21 +72,24 @@ class CompiledKind:
         self.name, self.spec, self.resource = kind.metadata.name, kind.spec, kind.spec.resource
         self._expressions = _Compiler(kind, schema).run()
 
-    def pod_sets(self, raw: Json, related: Related, embedded: Embedded) -> list[FoundPodSet]:
-        """The pod sets of an object.
+    def pod_sets(
+        self, raw: Json, related: Related, embedded: Embedded, budget: Budget | None = None
+    ) -> list[FoundPodSet]:
+        """The pod sets of an object; the budget is that of the object that this one is part of, if it is.
 
         Raises:
             KindError: it can't be counted, or does what the JobKind refuses.
         """
-        around = self._surroundings(raw, related)
+        around = self._surroundings(raw, related, budget or Budget())
         for n, refused in enumerate(self.spec.refused):
             if self._truth(f"spec.refused[{n}].when", around):
                 raise KindError(refused.message)
         found: list[FoundPodSet] = []
         for n, form in enumerate(self.spec.pod_sets):
-            found += _PodSets(self, f"spec.podSets[{n}]", form, around, embedded).found()
-        if len(found) > MOST_POD_SETS:
-            raise KindError(f"it has {len(found)} pod sets, and a Workload has at most {MOST_POD_SETS}")
+            for each in _PodSets(self, f"spec.podSets[{n}]", form, around, embedded).found():
+                found.append(each)
+                if len(found) > MOST_POD_SETS:  # before the next one costs anything
+                    raise KindError(f"it has more than {MOST_POD_SETS} pod sets, and a Workload has no more")
         names = [each.name for each in found]
         twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
         if twice is not None:
@@ -91,7 +106,7 @@ class CompiledKind:
             KindError: the JobKind gives no text.
         """
         if self.spec.priority_class_name is not None:
-            given = self.text("spec.priorityClassName", self._surroundings(raw, related))
+            given = self.text("spec.priorityClassName", self._surroundings(raw, related, Budget()))
             if given:
                 return given
         classes = (each.template["spec"].get("priorityClassName") for each in pod_sets)
@@ -103,7 +118,7 @@ class CompiledKind:
         Raises:
             KindError: an expression does not give what it should.
         """
-        around: Json = {"object": raw}
+        around = Around({"object": raw}, Budget())
         succeeded = self._truth("spec.finished.succeeded", around)
         failed = self._truth("spec.finished.failed", around)
         says = (succeeded or failed) and self.spec.finished.message is not None
@@ -114,54 +129,54 @@ class CompiledKind:
             self.text("spec.finished.message", around)[:_LONGEST_MESSAGE] if says else "",
         )
 
-    def _surroundings(self, raw: Json, related: Related) -> Json:
-        """The variables of expressions about an object."""
-        around: Json = {"object": raw}
+    def _surroundings(self, raw: Json, related: Related, budget: Budget) -> Around:
+        """What expressions about an object see."""
+        around = Around({"object": raw}, budget)
         for n, each in enumerate(self.spec.related):
             kind = self.text(f"spec.related[{n}].kind", around)
             name = self.text(f"spec.related[{n}].objectName", around)
             found = related(each.api_version, kind, name)
             if found is None:
                 raise KindError(f"there is no {kind} {name}, which its pods are described by")
-            around[each.name] = found
+            around = around.having(**{each.name: found})
         values: Json = {}
+        around = around.having(variables=values)
         for n, variable in enumerate(self.spec.variables):
-            around["variables"] = values
             values[variable.name] = self.given(f"spec.variables[{n}].expression", around)
-        return around | {"variables": values}
+        return around
 
     def has(self, field: str) -> bool:
         """Whether the JobKind has an expression in a field."""
         return field in self._expressions
 
-    def given(self, field: str, around: Json) -> Any:  # noqa: ANN401  # whatever it gives
+    def given(self, field: str, around: Around) -> Any:  # noqa: ANN401  # whatever it gives
         """What an expression gives.
 
         Raises:
             KindError: it gives nothing.
         """
         try:
-            return self._expressions[field].value(around)
+            return self._expressions[field].value(around.variables, around.budget)
         except ExpressionError as error:
             raise self.error(field, str(error)) from error
 
-    def _truth(self, field: str, around: Json) -> bool:
+    def _truth(self, field: str, around: Around) -> bool:
         value = self.given(field, around)
         if not isinstance(value, bool):
             raise self.error(field, f"gives {_shown(value)}, which is not true or false")
         return value
 
-    def applies(self, field: str, around: Json) -> bool:
+    def applies(self, field: str, around: Around) -> bool:
         """Whether a condition that the JobKind may have holds, or is not there."""
         return not self.has(field) or self._truth(field, around)
 
-    def text(self, field: str, around: Json) -> str:
+    def text(self, field: str, around: Around) -> str:
         value = self.given(field, around)
         if not isinstance(value, str):
             raise self.error(field, f"gives {_shown(value)}, which is no text")
         return value
 
-    def number(self, field: str, around: Json, least: int = 0) -> int:
+    def number(self, field: str, around: Around, least: int = 0) -> int:
         value = self.given(field, around)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_PODS:
             words = f"which is no whole number from {least} to {_MOST_PODS}"
@@ -266,7 +281,7 @@ class _PodSets:
     """The pod sets of an object that one entry of `podSets` describes."""
 
     def __init__(
-        self, kind: CompiledKind, field: str, form: PodSetsOf, around: Json, embedded: Embedded
+        self, kind: CompiledKind, field: str, form: PodSetsOf, around: Around, embedded: Embedded
     ) -> None:
         self._kind, self._field, self._form = kind, field, form
         self._around, self._embedded = around, embedded
@@ -281,7 +296,7 @@ class _PodSets:
                     str(error) if str(error).startswith(where) else f"{where}: {error}"
                 ) from error
 
-    def _of_element(self, base: tuple[Segment, ...], around: Json) -> Iterator[FoundPodSet]:
+    def _of_element(self, base: tuple[Segment, ...], around: Around) -> Iterator[FoundPodSet]:
         if not self._kind.applies(f"{self._field}.when", around):
             return
         name = self._name(around)
@@ -290,7 +305,7 @@ class _PodSets:
         else:
             yield self._one(base, name, around)
 
-    def _elements(self) -> Iterator[tuple[tuple[Segment, ...], Json]]:
+    def _elements(self) -> Iterator[tuple[tuple[Segment, ...], Around]]:
         """Where the paths of each pod set begin, and the variables of its expressions."""
         if self._form.each is None:
             yield (), self._around
@@ -309,16 +324,16 @@ class _PodSets:
             iter(enumerate(elements)) if isinstance(elements, list) else iter(sorted(elements.items()))
         )
         for index, (key, item) in enumerate(keys):
-            yield (*base, key), {**self._around, "item": item, "key": str(key), "index": index}
+            yield (*base, key), self._around.having(item=item, key=str(key), index=index)
 
     def _at(self, path: tuple[Segment, ...]) -> Any:  # noqa: ANN401  # whatever JSON has
         """What stands at a path in the object, or in a related one if it begins with the name of that."""
-        first = path[0]
-        if first in self._around and first not in RESERVED:
-            return get(self._around[str(first)], path[1:])
-        return get(self._around["object"], path)
+        variables, first = self._around.variables, str(path[0])
+        if first in variables and first not in RESERVED:
+            return get(variables[first], path[1:])
+        return get(variables["object"], path)
 
-    def _name(self, around: Json) -> str:
+    def _name(self, around: Around) -> str:
         if self._form.name is not None:
             return self._form.name
         field = f"{self._field}.nameFrom"
@@ -327,7 +342,7 @@ class _PodSets:
             raise self._kind.error(field, f"gives {_shown(name)}, which no pod set can be called")
         return name
 
-    def _one(self, base: tuple[Segment, ...], name: str, around: Json) -> FoundPodSet:
+    def _one(self, base: tuple[Segment, ...], name: str, around: Around) -> FoundPodSet:
         """One pod set by its template."""
         form, kind, field = self._form, self._kind, self._field
         path = (*base, *segments(form.template)) if form.template is not None else ()
@@ -339,20 +354,27 @@ class _PodSets:
         made = {} if found is MISSING else found
         if form.containers or form.merge:
             made = self._with_more(checked(made, path, whole=False), base, around)
+        count = kind.number(f"{field}.count", around)
         least = kind.number(f"{field}.minCount", around, 1) if form.min_count is not None else None
-        return FoundPodSet(name, kind.number(f"{field}.count", around), least, checked(made, path))
+        if least is not None and least > count:
+            raise kind.error(f"{field}.minCount", f"gives {least}, which is more than its count {count}")
+        return FoundPodSet(name, count, least, checked(made, path))
 
-    def _with_more(self, template: Json, base: tuple[Segment, ...], around: Json) -> Json:
+    def _with_more(self, template: Json, base: tuple[Segment, ...], around: Around) -> Json:
         """A template with what stands outside of it."""
         spec: Json = dict(template.get("spec") or {})
         for name, place in self._form.merge.items():
-            more = self._at((*base, *segments(place)))
-            if more is MISSING:
+            path = (*base, *segments(place))
+            more = self._at(path)
+            if more is MISSING or more is None:
                 continue
-            if isinstance(more, list) and isinstance(spec.get(name, []), list):
-                spec[name] = [*spec.get(name, ()), *more]
-            elif isinstance(more, dict) and isinstance(spec.get(name, {}), dict):
-                spec[name] = {**spec.get(name, {}), **more}
+            wrong = template_problem({"spec": {name: more}}, "", whole=False)
+            if wrong is not None:
+                raise KindError(wrong.replace(f".spec.{name}", text(path)))
+            if isinstance(more, list):
+                spec[name] = [*(spec.get(name) or ()), *more]
+            elif isinstance(more, dict):
+                spec[name] = {**(spec.get(name) or {}), **more}
             else:
                 spec[name] = more
         for n, added in enumerate(self._form.containers):
@@ -361,10 +383,10 @@ class _PodSets:
                 given = self._kind.given(f"{field}.resources", around)
                 if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
                     raise self._kind.error(f"{field}.resources", f"gives {_shown(given)}, and no resources")
-                spec["containers"] = _added(spec.get("containers") or [], added.name, given)
+                spec["containers"] = _given(spec.get("containers") or [], added, given)
         return {**template, "spec": spec}
 
-    def _inner(self, base: tuple[Segment, ...], prefix: str, around: Json) -> Iterator[FoundPodSet]:
+    def _inner(self, base: tuple[Segment, ...], prefix: str, around: Around) -> Iterator[FoundPodSet]:
         """The pod sets of an object that this one makes."""
         form = self._form
         assert form.object is not None, "that is the form"
@@ -372,7 +394,7 @@ class _PodSets:
         inner = self._at(path)
         if not isinstance(inner, dict):
             raise KindError(f"{text(path)}: must be an object")
-        found = self._embedded(inner)
+        found = self._embedded(inner, around.budget)
         if found is None and form.declared is not None:
             found = self._declared(base, segments(form.declared))
         if found is None:
@@ -424,13 +446,16 @@ def checked(template: object, path: tuple[Segment, ...], *, whole: bool = True) 
     return template
 
 
-def _added(containers: list[Json], name: str, resources: Json) -> list[Json]:
-    """Containers of which one requests more; it is added if it is not there."""
-    if not any(each.get("name") == name for each in containers):
-        return [*containers, {"name": name, "resources": resources}]
+def _given(containers: list[Json], added: AddedResources, resources: Json) -> list[Json]:
+    """Containers of which one gets resources."""
+    if not added.replaces and not any(each.get("name") == added.name for each in containers):
+        return [*containers, {"name": added.name, "resources": resources}]
     return [
-        {**each, "resources": _joined(each.get("resources") or {}, resources)}
-        if each.get("name") == name
+        {
+            **each,
+            "resources": resources if added.replaces else _joined(each.get("resources") or {}, resources),
+        }
+        if each.get("name") == added.name
         else each
         for each in containers
     ]

@@ -2,7 +2,8 @@
 
 The library evaluates without a limit of its own, so that an expression is bounded before: by its length and
 depth, by the functions that it may call, and by where it may use what grows. With that, what an evaluation
-costs is at most the product in `Expression.cost`, and an object for which it is too large is refused.
+costs is at most the product in `Expression.cost`, and an object is refused once all evaluations about it cost
+too much together.
 """
 
 import re
@@ -18,7 +19,9 @@ from admitter.api.job_kind import LONGEST_EXPRESSION
 MOST_LEVELS: Final = 12
 """Brackets within brackets."""
 MOST_COST: Final = 10_000_000
-"""Values that an evaluation may copy: it copies some twenty in a microsecond."""
+"""Values that evaluations about one object may copy: they copy some twenty in a microsecond."""
+_READ: Final = 80
+"""What a value costs that an evaluation sees, in copies: handing it to the library takes up to 4 µs."""
 
 _MACROS: Final = {"map": 2, "filter": 2, "all": 1, "exists": 1, "exists_one": 1}
 """With the power of the elements of a list that is in their cost."""
@@ -40,6 +43,23 @@ _Tree = dict[str, Any]
 
 class ExpressionError(Exception):
     """An expression that can't be used, or gives no value that can; the words say why."""
+
+
+class Budget:
+    """What the evaluations about one object may still cost."""
+
+    def __init__(self) -> None:
+        self._left = MOST_COST
+
+    def take(self, cost: int) -> None:
+        """Take the cost of one more.
+
+        Raises:
+            ExpressionError: so much is not left.
+        """
+        self._left -= cost
+        if self._left < 0:
+            raise ExpressionError("what it reads of the object is too large")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +97,14 @@ class Expression:
         except _ERRORS as error:
             raise ExpressionError(f"does not compile: {_first_line(error)}") from error
 
-    def value(self, variables: Mapping[str, object]) -> Any:  # noqa: ANN401  # whatever it gives
+    def value(self, variables: Mapping[str, object], budget: Budget) -> Any:  # noqa: ANN401  # whatever it gives
         """What it gives; variables that it does not use are not looked at.
 
         Raises:
             ExpressionError: it gives nothing, or would cost too much.
         """
         seen = {name: _picked(variables[name], tree) for name, tree in self._trees.items()}
-        if self.cost(seen.values()) > MOST_COST:
-            raise ExpressionError("what it reads of the object is too large")
+        budget.take(self.cost(seen.values()))
         functions = {name: _FUNCTIONS[name] for name in self._calls}
         try:
             return self._program.execute(cel.Context(seen, functions) if functions else seen)
@@ -95,7 +114,7 @@ class Expression:
             raise ExpressionError(_first_line(error)) from error
 
     def cost(self, values: Iterable[object]) -> int:
-        """The most values that an evaluation copies.
+        """The most values that an evaluation copies, with those that it only sees counted as several.
 
         Each term gives at most all values, and a sum copies what it adds. A macro repeats its terms for each
         element: of a list in the object, of several that are added, or of one that the expression writes out.
@@ -104,7 +123,8 @@ class Expression:
         """
         size, longest = _extent(values)
         elements = longest * (1 + self._sums) + self._terms
-        return size * self._terms * (1 + self._sums + (elements**self._repeats if self._repeats else 0))
+        copies = 1 + self._sums + (elements**self._repeats if self._repeats else 0)
+        return size * (_READ + self._terms * copies)
 
 
 def _tokens(source: str) -> Iterator[_Token]:

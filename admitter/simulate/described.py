@@ -4,7 +4,7 @@ From there on it is decided about as a batch/v1 Job is. Its name has its kind be
 `jobset/train`. The JobKinds that Admitter ships are known; those among the manifests add to them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,7 +16,8 @@ from admitter.names import API_VERSION, QUEUE_LABEL, SIMULATED_RUNTIME_ANNOTATIO
 from admitter.quantities.durations import parse_duration
 
 if TYPE_CHECKING:
-    from admitter.kinds.compiled import CompiledKind, FoundPodSet
+    from admitter.kinds.compiled import CompiledKind, FoundPodSet, Related
+    from admitter.kinds.expressions import Budget
     from admitter.kinds.registry import Kinds
 
 Json = dict[str, Any]
@@ -77,7 +78,10 @@ class DescribedKinds:
         }
 
     def is_child(self, manifest: Json) -> bool:
-        """Whether an object was made by the operator of another one here, which is counted already."""
+        """Whether an object was made by the operator of another one here, with which it is counted.
+
+        One that has no queue of its own is never counted beside its parent, as elastic quotas would.
+        """
         metadata = manifest["metadata"]
         for owner in metadata.get("ownerReferences") or ():
             if not owner.get("controller"):
@@ -85,7 +89,7 @@ class DescribedKinds:
             key = (str(owner.get("apiVersion")), owner["kind"], owner["name"])
             parent = self._related(metadata.get("namespace", ""), *key)
             kind = self._find(parent)
-            if parent is None or kind is None or QUEUE_LABEL not in (parent["metadata"].get("labels") or {}):
+            if parent is None or kind is None or (_names_queue(manifest) and not _names_queue(parent)):
                 continue
             group = str(manifest.get("apiVersion")).rpartition("/")[0]
             if any((each.group, each.kind) == (group, manifest["kind"]) for each in kind.spec.children):
@@ -132,11 +136,9 @@ class DescribedKinds:
         found = (self._objects.get((place, version, kind, name)) for place in (namespace, None))
         return next(filter(None, found), None)
 
-    def _embedded(
-        self, related: Callable[[str, str, str], Json | None], raw: Json
-    ) -> "list[FoundPodSet] | None":
+    def _embedded(self, related: "Related", raw: Json, budget: "Budget") -> "list[FoundPodSet] | None":
         kind = self._find(raw)
-        return kind.pod_sets(raw, related, lambda _: None) if kind is not None else None
+        return kind.pod_sets(raw, related, lambda *_: None, budget) if kind is not None else None
 
 
 def parse_any_job(raw: Json) -> JobView:
@@ -156,6 +158,12 @@ def title_of(raw: Json) -> str:
     """A Job, or the object that it stands for, as messages name it."""
     described: _Described | None = raw.get(DESCRIBED)
     return described.title if described is not None else title(raw, "")
+
+
+def _names_queue(manifest: Json) -> bool:
+    """Whether an object has the label of a queue; nothing about it is checked yet."""
+    labels = manifest["metadata"].get("labels")
+    return isinstance(labels, dict) and QUEUE_LABEL in labels
 
 
 def _kind_of(manifest: Json) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from admitter.kinds.compiled import CompiledKind
+from admitter.kinds.compiled import Around, CompiledKind
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
@@ -77,10 +77,10 @@ def evaluations(manifest: Json, monkeypatch: pytest.MonkeyPatch) -> list[tuple[s
     found: list[tuple[str, str, Json, Any]] = []
     given, outer = CompiledKind.given, kind_of(manifest)
 
-    def noted(kind: CompiledKind, field: str, around: Json) -> Any:
+    def noted(kind: CompiledKind, field: str, around: Around) -> Any:
         value = given(kind, field, around)
         if kind is outer and value is not None:  # an object in another one is not the object of the policy
-            found.append((field, kind._expressions[field]._program.source, dict(around), value))
+            found.append((field, kind._expressions[field]._program.source, dict(around.variables), value))
         return value
 
     with monkeypatch.context() as patched:

@@ -14,7 +14,7 @@ from admitter.kinds import KindError
 from admitter.kinds.compiled import CompiledKind
 from admitter.kinds.registry import Kinds
 from admitter.quantities.amounts import InvalidQuantityError
-from tests.kinds.described import EXAMPLES, Json, example, experiment, pod_sets, template, trial
+from tests.kinds.described import EXAMPLES, Json, example, experiment, kind_of, pod_sets, template, trial
 
 KEY = ("lab.example.com/v1", "Experiment")
 
@@ -32,7 +32,7 @@ def compiled(**changed: Any) -> CompiledKind:
 
 
 def sets(kind: CompiledKind, raw: Json) -> dict[str, tuple[int, int | None]]:
-    found = kind.pod_sets(raw, lambda *_: None, lambda _: None)
+    found = kind.pod_sets(raw, lambda *_: None, lambda *_: None)
     return {each.name: (each.count, each.min_count) for each in found}
 
 
@@ -169,6 +169,13 @@ def test_a_template_that_is_none(control: object, words: str) -> None:
     assert str(raised.value).startswith(words)
 
 
+def test_a_minimum_above_the_count() -> None:
+    kind = compiled(podSets=[{**POD_SET, "template": "spec.control", "count": "2", "minCount": "3"}])
+    words = r"^JobKind experiment, spec\.podSets\[0\]\.minCount: gives 3, which is more than its count 2$"
+    with pytest.raises(KindError, match=words):
+        sets(kind, trial())
+
+
 def test_a_template_that_is_not_there() -> None:
     raw = trial()
     del raw["spec"]["control"]
@@ -184,7 +191,10 @@ EACH: Json = {"each": "spec.tasks", "nameFrom": "item.name", "template": "templa
     [
         ("x", "spec.tasks: must be a list or a map"),
         ([{"name": "a"}] * 257, "spec.tasks: has 257 elements, and at most 256 are read"),
-        ([{"name": f"t{n}", "template": template()} for n in range(9)], "it has 9 pod sets, and a Workload"),
+        (
+            [{"name": f"t{n}", "template": template()} for n in range(9)],
+            "it has more than 8 pod sets, and a Workload",
+        ),
         ([{"name": "a", "template": template()}] * 2, "two of its pod sets are called a"),
         (
             [{"name": "a b", "template": template()}],
@@ -228,6 +238,69 @@ def test_a_large_object_is_refused_in_no_time() -> None:
     with pytest.raises(KindError, match=r"JobKind experiment, spec.refused\[0\].when: what it reads"):
         sets(kind, raw)
     assert time.process_time() - started < 1
+
+
+SMALL: Json = {"name": "a", "template": template()}
+TRAINER = {"resourcesPerNode": {"requests": {f"example.com/{n}": 1 for n in range(20_000)}}}
+
+
+def wrapped(count: int) -> Json:
+    wrapper, train = example("AppWrapper"), example("TrainJob")
+    train["spec"]["trainer"] = TRAINER
+    wrapper["spec"]["components"] = [{"template": train}] * count
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "words"),
+    [
+        pytest.param(
+            compiled(podSets=[{**EACH, "when": "size(object.spec.large) < 0"}]),
+            {**trial(), "spec": {"tasks": [SMALL] * 256, "large": [1] * 20_000}},
+            r"spec\.podSets\[0\]\.when: what it reads of the object is too large",
+            id="elements that are left out",
+        ),
+        pytest.param(
+            compiled(podSets=[{**EACH, "when": "size(object.spec.large) < 0"}]),
+            {
+                **trial(),
+                "spec": {"tasks": [SMALL] * 256, "large": {f"a{n}": {"n": 1} for n in range(39_000)}},
+            },
+            r"spec\.podSets\[0\]\.when: what it reads of the object is too large",
+            id="large maps",
+        ),
+        pytest.param(
+            compiled(podSets=[EACH]),
+            {**trial(), "spec": {"tasks": [SMALL] * 9 + [{"name": []}]}},
+            "it has more than 8 pod sets",
+            id="elements beyond those of a Workload",
+        ),
+        pytest.param(
+            kind_of(example("AppWrapper")),
+            wrapped(8),
+            "what it reads of the object is too large",
+            id="objects within an object",
+        ),
+    ],
+)
+def test_what_expressions_cost_is_bounded_for_the_whole_object(
+    kind: CompiledKind, raw: Json, words: str
+) -> None:
+    started = time.process_time()
+    with pytest.raises(KindError, match=words):
+        assert pod_sets(raw) if kind.name == "appwrapper" else sets(kind, raw)
+    assert time.process_time() - started < 2
+
+
+def test_a_large_runtime_of_a_trainjob_is_refused_in_no_time() -> None:
+    runtime, train = example("ClusterTrainingRuntime", "trainjob"), example("TrainJob")
+    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    runtime["spec"]["template"]["spec"]["replicatedJobs"] = [jobs[1] | {"name": f"n{n}"} for n in range(256)]
+    train["spec"]["trainer"] = TRAINER
+    started = time.process_time()
+    with pytest.raises(KindError, match="what it reads of the object is too large"):
+        kind_of(train).pod_sets(train, lambda *_: runtime, lambda *_: None)
+    assert time.process_time() - started < 2
 
 
 def test_an_object_within_itself_comes_to_an_end() -> None:

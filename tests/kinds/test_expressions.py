@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.api.job_kind import LONGEST_EXPRESSION
-from admitter.kinds.expressions import MOST_COST, Expression, ExpressionError
+from admitter.kinds.expressions import MOST_COST, Budget, Expression, ExpressionError
 
 OBJECT = {"spec": {"n": 3, "text": "4G", "list": [{"n": 1}, {"n": 5}], "map": {"a": {"n": 2}}, "zero": 0}}
 
 
 def value(source: str, obj: Any = OBJECT) -> Any:
-    return Expression(source, {"object"}).value({"object": obj})
+    return Expression(source, {"object"}).value({"object": obj}, Budget())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_only_what_is_read_counts() -> None:
     assert expression.reads == (("object", "spec", "map"), ("object", "spec", "n"))
     large = OBJECT | {"spec": {**OBJECT["spec"], "list": ["x"] * 1_000_000}}
     started = time.process_time()
-    assert expression.value({"object": large}) == 7
+    assert expression.value({"object": large}, Budget()) == 7
     assert time.process_time() - started < 0.1
 
 
@@ -110,10 +110,10 @@ def test_only_what_is_read_counts() -> None:
 def test_what_would_cost_too_much_is_refused_at_once(source: str) -> None:
     expression = Expression(source, {"object"})
     small, large = ({"spec": {"list": [{"n": n} for n in range(many)]}} for many in (2, 20_000))
-    expression.value({"object": small})
+    expression.value({"object": small}, Budget())
     started = time.process_time()
     with pytest.raises(ExpressionError, match="too large"):
-        expression.value({"object": large})
+        expression.value({"object": large}, Budget())
     assert time.process_time() - started < 0.5
 
 
@@ -124,7 +124,7 @@ def test_the_dearest_object_that_is_allowed_takes_no_second() -> None:
     while expression.cost([{"list": [1] * (elements + 1)}]) <= MOST_COST:
         elements += 1
     started = time.process_time()
-    assert len(expression.value({"object": {"list": [1] * elements}})) == elements
+    assert len(expression.value({"object": {"list": [1] * elements}}, Budget())) == elements
     assert time.process_time() - started < 1
 
 

@@ -7,11 +7,13 @@ import pytest
 from admitter.convert.pod_requests import pod_requests
 from admitter.convert.pod_sets import job_count
 from admitter.kinds import KindError
-from admitter.kinds.compiled import State
+from admitter.kinds.compiled import FoundPodSet, State
 from tests.kinds.described import ROOT, Json, counts, example, kind_of, pod_sets, related, shipped, template
 
 MEBI = 2**20
 CPU, MEMORY = "cpu", "memory"
+DYNAMIC = "spark.dynamicAllocation.enabled"
+LIMITED: Json = {"groupName": "g", "template": template(), "replicas": 0, "minReplicas": 4, "maxReplicas": 4}
 
 
 def test_each_shipped_kind_compiles_and_is_named_after_its_file() -> None:
@@ -51,7 +53,7 @@ def set_at(manifest: Json, path: str, value: Any) -> Json:
     *steps, last = path.split(".")
     for step in steps:
         place = place[int(step)] if step.isdigit() else place.setdefault(step, {})
-    place[last] = value
+    place[int(last) if last.isdigit() else last] = value
     return manifest
 
 
@@ -128,6 +130,47 @@ def test_memory_of_spark_is_that_of_the_jvm_and_what_runs_beside_it() -> None:
     assert asked(set_at(spark, "spec.executor.coreRequest", "500m"), "executor")[CPU] == 500
 
 
+@pytest.mark.parametrize("text", ["1073741824b", "1.5g", "1p", "much", ""])
+@pytest.mark.parametrize("role", ["driver", "executor"])
+@pytest.mark.parametrize("field", ["memory", "memoryOverhead"])
+def test_memory_of_spark_that_is_none(role: str, field: str, text: str) -> None:
+    with pytest.raises(KindError, match=r"^memory and memoryOverhead of"):
+        counts(set_at(example("SparkApplication"), f"spec.{role}.{field}", text))
+
+
+@pytest.mark.parametrize(
+    ("sidecars", "words"),
+    [
+        ("abc", "spec.driver.sidecars: Input should be a valid list"),
+        (
+            [{"name": "spark-kubernetes-driver", "resources": {"requests": [1]}}],
+            "spec.driver.sidecars[0].resources.requests: Input should be a valid dictionary",
+        ),
+    ],
+)
+def test_sidecars_of_spark_that_are_none(sidecars: object, words: str) -> None:
+    with pytest.raises(KindError) as raised:
+        counts(set_at(example("SparkApplication"), "spec.driver.sidecars", sidecars))
+    assert str(raised.value) == words
+
+
+def test_what_is_null_outside_of_a_template_takes_nothing_away() -> None:
+    spark = set_at(example("SparkApplication"), "spec.driver.template", template("9"))
+    assert asked(set_at(spark, "spec.driver.sidecars", None), "driver")[CPU] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("Service", "v1"), ("ConfigMap", "v1"), ("Role", "rbac.authorization.k8s.io/v1")]
+)
+def test_an_appwrapper_may_have_what_has_no_pods(kind: str, version: str) -> None:
+    wrapper = example("AppWrapper")
+    wrapper["spec"]["components"].insert(1, {"template": {"apiVersion": version, "kind": kind}})
+    assert counts(wrapper) == {"component-0-worker": 2, "component-2-pods-0": 3}
+    wrapper["spec"]["components"] = wrapper["spec"]["components"][1:2]
+    with pytest.raises(KindError, match=r"it has no pod sets: there are none at spec\.components"):
+        counts(wrapper)
+
+
 def test_spark_pods_have_what_stands_outside_of_their_template() -> None:
     spark = set_at(example("SparkApplication"), "spec.executor.sidecars", [{"name": "log", "resources": {}}])
     set_at(spark, "spec.executor.template", {"spec": {"nodeSelector": {"zone": "a"}}})
@@ -136,24 +179,75 @@ def test_spark_pods_have_what_stands_outside_of_their_template() -> None:
     assert [each["name"] for each in executor["containers"]] == ["log", "spark-kubernetes-executor"]
 
 
+def asked_by_runtime() -> dict[str, int]:
+    return {CPU: 2000, MEMORY: 8192 * MEBI}
+
+
+def with_runtime(policy: Json | None, trainer: Json, **job: Any) -> list[FoundPodSet]:
+    """The pod sets of the example TrainJob with another policy of its runtime, trainer, and last job."""
+    runtime, train = example("ClusterTrainingRuntime", "trainjob"), example("TrainJob")
+    runtime["spec"].pop("mlPolicy")
+    runtime["spec"] |= {"mlPolicy": policy} if policy is not None else {}
+    last = runtime["spec"]["template"]["spec"]["replicatedJobs"][1]
+    last["template"]["spec"] |= job
+    train["spec"]["trainer"] = trainer
+    return kind_of(train).pod_sets(train, lambda *_: runtime, lambda *_: None)
+
+
+def test_only_the_container_of_a_node_gets_the_resources_of_a_trainjob() -> None:
+    trainer = {"resourcesPerNode": {"requests": {"cpu": "9"}}}
+    _, found = with_runtime({}, trainer, template=template("3"))
+    assert found.template == template("3")
+
+
+@pytest.mark.parametrize(
+    ("policy", "trainer", "parallelism", "expected"),
+    [
+        pytest.param({"numNodes": 2}, {}, 5, 2, id="those of the policy"),
+        pytest.param({"torch": {}}, {}, 5, 1, id="a policy without"),
+        pytest.param({"numNodes": 2}, {"numNodes": 3}, 5, 3, id="its own"),
+        pytest.param(None, {"numNodes": 3}, 5, 3, id="its own without a policy"),
+        pytest.param(None, {}, 5, 5, id="those of the template without a policy"),
+        pytest.param(None, {}, None, 1, id="nothing is said"),
+    ],
+)
+def test_how_many_nodes_a_trainjob_has(
+    policy: Json | None, trainer: Json, parallelism: int | None, expected: int
+) -> None:
+    spec = {"parallelism": parallelism} if parallelism is not None else {}
+    assert with_runtime(policy, trainer, **spec)[1].count == expected
+
+
 def test_the_nodes_of_a_trainjob() -> None:
     train = example("TrainJob")
-    assert asked(train, "node") == {CPU: 2000, MEMORY: 8192 * MEBI, "nvidia.com/gpu": 1}
+    assert asked(train, "node") == {CPU: 4000, MEMORY: 16384 * MEBI, "nvidia.com/gpu": 1}
     assert asked(train, "dataset-initializer") == {CPU: 1000, MEMORY: 1024 * MEBI}
+    gpu = set_at(train, "spec.trainer.resourcesPerNode", {"limits": {"nvidia.com/gpu": 1}})
+    assert asked(gpu, "node") == {"nvidia.com/gpu": 1}
+    assert asked(set_at(train, "spec.trainer.resourcesPerNode", {}), "node") == asked_by_runtime()
     del train["spec"]["trainer"]
+    assert asked(train, "node") == asked_by_runtime()
     assert counts(train)["node"] == 1
     with pytest.raises(KindError, match="there is no TrainingRuntime torch-distributed, which its pods"):
         counts(set_at(train, "spec.runtimeRef.kind", "TrainingRuntime"))
 
 
-@pytest.mark.parametrize(("is_node", "nodes"), [(False, 4), (True, 3)])
-def test_the_launcher_of_an_mpi_runtime_may_be_a_node(*, is_node: bool, nodes: int) -> None:
-    runtime = example("ClusterTrainingRuntime", "trainjob")
-    runtime["spec"]["mlPolicy"] = {"mpi": {"runLauncherAsNode": is_node}}
-    runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["name"] = "launcher"
-    train = example("TrainJob")
-    found = kind_of(train).pod_sets(train, lambda *_: runtime, lambda _: None)
+@pytest.mark.parametrize(
+    ("is_node", "asks", "nodes"), [(False, {"numNodes": 4}, 4), (True, {"numNodes": 4}, 3), (False, {}, 5)]
+)
+def test_the_launcher_of_an_mpi_runtime_may_be_a_node(*, is_node: bool, asks: Json, nodes: int) -> None:
+    """As the runtimes of the trainer are: the launcher alone has the label of what the policy counts."""
+    runtime, train = example("ClusterTrainingRuntime", "trainjob"), example("TrainJob")
+    runtime["spec"]["mlPolicy"] = {"numNodes": 1, "mpi": {"runLauncherAsNode": is_node}}
+    launcher, node = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    launcher["name"] = "launcher"
+    launcher["template"]["metadata"] = node["template"].pop("metadata")
+    node["template"]["spec"]["parallelism"] = 5
+    train["spec"]["trainer"] = {**asks, "resourcesPerNode": {"requests": {"cpu": "7"}}}
+    found = kind_of(train).pod_sets(train, lambda *_: runtime, lambda *_: None)
     assert {each.name: each.count for each in found} == {"launcher": 1, "node": nodes}
+    cpu = pod_requests(found[1].template["spec"])[CPU]
+    assert cpu == (7000 if is_node else 2000)
 
 
 def test_an_mpijob_without_replicas_has_a_launcher_and_no_worker() -> None:
@@ -171,17 +265,28 @@ def test_the_priority_class() -> None:
     ("kind", "path", "value", "words"),
     [
         ("RayCluster", "spec.workerGroupSpecs.0.maxReplicas", 9, "would let it grow beyond its replicas"),
+        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED, None),
+        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED | {"maxReplicas": 5}, "beyond its replicas"),
         ("RayJob", "spec.rayClusterSpec.enableInTreeAutoscaling", True, None),
         ("RayJob", "spec.shutdownAfterJobFinishes", False, "set spec.shutdownAfterJobFinishes to true"),
         ("RayJob", "spec.clusterSelector", {"a": "b"}, "a cluster of its own"),
+        ("RayJob", "spec", {"clusterSelector": {"a": "b"}}, "a cluster of its own"),
         ("SparkApplication", "spec.dynamicAllocation", {"enabled": True}, "give spec.executor.instances"),
         ("SparkApplication", "spec.dynamicAllocation", {"enabled": False}, None),
         ("SparkApplication", "spec.mode", "client", "use mode cluster"),
         ("SparkApplication", "spec.sparkConf", {"spark.executor.memory": "9g"}, "give memory, cores"),
+        ("SparkApplication", "spec.sparkConf", {"spark.kubernetes.node.selector.a": "b"}, "nodeSelector in"),
+        ("SparkApplication", "spec.sparkConf", {"spark.memory.offHeap.size": "9g"}, "give memory, cores"),
+        ("SparkApplication", "spec.sparkConf", {DYNAMIC: "true"}, "give spec.executor.instances"),
+        ("SparkApplication", "spec.sparkConf", {DYNAMIC: "false"}, None),
+        ("SparkApplication", "spec.sparkConf", {"spark.memory.fraction": "0.7"}, None),
+        ("SparkApplication", "spec.sparkConf", {"spark.driver.log.persistToDfs.enabled": "true"}, None),
         ("SparkApplication", "spec.sparkConf", {"spark.ui.port": "4045"}, None),
         ("PyTorchJob", "spec.elasticPolicy", {"metrics": []}, "leave the metrics out"),
         ("PyTorchJob", "spec.elasticPolicy", {"maxRestarts": 3}, None),
-        ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "TrainingRuntime"),
+        ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "runtimePatches"),
+        ("TrainJob", "spec.podTemplateOverrides", [{"targetJobs": []}], "podTemplateOverrides changes its"),
+        ("TrainJob", "spec.podTemplateOverrides", [], None),
     ],
 )
 def test_what_can_not_be_counted_is_refused(kind: str, path: str, value: Any, words: str | None) -> None:
@@ -209,8 +314,16 @@ def conditions(*kinds: str) -> Json:
         ("XGBoostJob", conditions("Succeeded"), State(False, False, "Complete", "is Succeeded")),
         ("MPIJob", {"replicaStatuses": {"Launcher": {"succeeded": 1}}}, State(False, False, None, "")),
         ("RayCluster", {"state": "ready"}, State(True, True, None, "")),
+        ("RayCluster", {"state": ""}, State(True, False, None, "")),
         ("RayCluster", {"state": "suspended"}, State(False, False, None, "")),
         ("RayJob", {"jobDeploymentStatus": "Running"}, State(True, True, None, "")),
+        ("RayJob", {"jobDeploymentStatus": "Running", "jobStatus": "FAILED"}, State(True, True, None, "")),
+        ("RayJob", {"jobDeploymentStatus": "Retrying", "jobStatus": "FAILED"}, State(True, False, None, "")),
+        (
+            "RayJob",
+            {"jobDeploymentStatus": "ValidationFailed", "message": "no"},
+            State(False, False, "Failed", "no"),
+        ),
         (
             "RayJob",
             {"jobDeploymentStatus": "Complete", "jobStatus": "FAILED", "message": "no"},

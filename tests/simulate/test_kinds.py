@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
-from tests.cluster.objects import ADMITTER, Json, cluster_queue, local_queue, resource_flavor
+from tests.cluster.objects import ADMITTER, Json, cluster_queue, elastic_quota, local_queue, resource_flavor
 from tests.kinds.described import EXAMPLES, experiment, template, trial
 from tests.simulate.test_simulate import QUEUES, annotate, asks, happened, simulate, states
 
@@ -136,6 +136,18 @@ def test_a_job_of_its_own_stays_one_and_a_child_is_not_counted_twice(tmp_path: P
     assert [row["podSets"][0]["name"] for row in result["workloads"]] == ["main", "work"]
     unqueued = jobset("train", "1", labels={})
     assert states(simulate(tmp_path, *QUEUE, child, unqueued)) == {"child": "Admitted"}
+    odd = jobset("train", "1", labels=5)
+    assert states(simulate(tmp_path, *QUEUE, child, odd, exit_code=1)) == {"child": "Admitted"}
+
+
+def test_an_elastic_quota_counts_a_child_with_its_parent_alone(tmp_path: Path) -> None:
+    child = asks("child", 1)
+    del child["metadata"]["labels"]
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "train", "uid": "u"}
+    child["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    quota = elastic_quota("team", min={"cpu": 2}, manageAllJobs=True)
+    result = simulate(tmp_path, QUEUE[0], quota, jobset("train", "1", labels={}), child)
+    assert states(result) == {"jobset/train": "Admitted"}
 
 
 def test_a_kind_of_ones_own(tmp_path: Path) -> None:
