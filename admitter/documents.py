@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, repeat
 from math import isfinite
@@ -391,10 +392,12 @@ def generated_names(manifests: Iterable[object], namespace: str = "default") -> 
     taken = {
         (space, str(each["name"])) for space, each in zip(spaces, known, strict=True) if each.get("name")
     }
+    numbers: defaultdict[tuple[str, str], Iterator[int]] = defaultdict(lambda: count(1))
     for place, (space, each) in enumerate(zip(spaces, known, strict=True)):
         prefix = each.get("generateName")
         if prefix and isinstance(prefix, str) and not each.get("name"):
-            found[place] = next(f"{prefix}{n}" for n in count(1) if (space, f"{prefix}{n}") not in taken)
+            names = (f"{prefix}{n}" for n in numbers[space, prefix])
+            found[place] = next(name for name in names if (space, name) not in taken)
             taken.add((space, found[place]))
     return found
 

@@ -35,10 +35,10 @@ def _needs_sandbox(item: pytest.Item) -> bool:
     return item.get_closest_marker("cluster") is not None and not elsewhere
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse tests of ring 1 that would start a control plane; let one worker run all that share one."""
     for item in items:
-        if "own" in _fixtures(item) and config.pluginmanager.hasplugin("xdist"):
+        if "own" in _fixtures(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):

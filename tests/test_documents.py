@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
 from io import BytesIO, TextIOWrapper
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +266,18 @@ def test_objects_without_a_name_get_the_first_number_that_is_free() -> None:
         ManifestError("can't be read"),
     ]
     assert documents.generated_names(given) == {0: "a-2", 2: "a-3", 3: "a-1"}
+
+
+def test_each_number_is_tried_once_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def counted(start: int) -> Iterator[int]:
+        nonlocal tried
+        for number in count(start):
+            tried += 1
+            yield number
+
+    monkeypatch.setattr(documents, "count", counted)
+    given = [{"metadata": {"generateName": prefix}} for prefix in ("a-", "b-") * 100]
+    assert documents.generated_names(given)[199] == "b-100"
+    assert tried == 200

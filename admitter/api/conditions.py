@@ -207,6 +207,7 @@ NORMAL_EVENTS: Final = frozenset[str](
         *(WaitingReason.INSUFFICIENT_QUOTA, WaitingReason.BEHIND_HEAD, WaitingReason.PREEMPTING),
         *(WaitingReason.PREEMPTION_BACKED_OFF, WaitingReason.JOB_STILL_RUNNING, WaitingReason.PARKED),
         *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING),
+        *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
     }
 )
 """Reasons of events of type `Normal`: what is meant so, or passes by itself. Others are of type `Warning`."""

@@ -24,26 +24,19 @@ _shard_of = lru_cache(maxsize=65_536)(shard_of)
 
 
 class Shards:
-    """Which tree belongs to which shard, and which shards are this process's.
-
-    Attributes:
-        number: of shards.
-        epochs: those in which this process decides, and the epoch of each.
-        contested: trees that may have got queues in which another process has decided until now, and perhaps
-            still does; a number for each that grows with every such change. They are left alone.
-        active: whether this process has any shard, or is taking one.
-        governed: namespaces that an elastic quota governs (`policy.elastic_quotas` keeps it).
-        on_contested: a tree is contested.
-    """
+    """Which tree belongs to which shard, and which shards are this process's."""
 
     def __init__(self, cohorts: Store[ObjectView], cluster_queues: Store[ObjectView]) -> None:
         """Begin with a single shard; for more, call `spread` before the stores are filled."""
-        self.number = 1
-        self.epochs: dict[int, int] = {}
+        self.number = 1  # of shards
+        self.epochs: dict[int, int] = {}  # the shards in which this process decides, each with its epoch
+        # trees that may have got queues in which another process has decided until now, and perhaps still
+        # does; a number for each that grows with every such change. They are left alone
         self.contested: dict[Node, int] = {}
-        self.active = False
+        self.active = False  # whether this process has any shard, or is taking one
+        # namespaces that an elastic quota governs (`policy.elastic_quotas` keeps it)
         self.governed: AbstractSet[str] = frozenset()
-        self.on_contested: Signal[[]] = Signal()
+        self.on_contested: Signal[[]] = Signal()  # a tree is contested
         self._cohorts = cohorts
         self._cluster_queues = cluster_queues
         self._parents: dict[str, str] = {}

@@ -32,28 +32,18 @@ LONGEST_AMOUNT: Final = 19
 
 @dataclass(frozen=True, slots=True)
 class PodView(Meta):
-    """A pod that an admission has labelled.
+    """A pod that an admission has labelled."""
 
-    Attributes:
-        workload: name of the Workload that holds the quota that it uses.
-        workload_uid: its UID; empty for a pod that an older version has labelled.
-        created: seconds since the epoch.
-        live: whether it still uses it: neither succeeded nor failed, and not gone.
-        has_run: whether its containers run, or have.
-        usage: what it uses, as an admission of one pod; resources of an unknown flavor are left out.
-        unanswered_scheduler: the scheduler that has said nothing of the pod yet; empty: it has.
-    """
-
-    workload: str
-    workload_uid: str
-    created: float
-    live: bool
+    workload: str  # name of the Workload that holds the quota that it uses
+    workload_uid: str  # its UID; empty for a pod that an older version has labelled
+    created: float  # seconds since the epoch
+    live: bool  # whether it still uses quota: neither succeeded nor failed, and not gone
     succeeded: bool
-    has_run: bool
-    usage: Admission
+    has_run: bool  # whether its containers run, or have
+    usage: Admission  # what it uses, as an admission of one pod; resources of an unknown flavor are left out
     capacity: str
     eviction_time: str
-    unanswered_scheduler: str
+    unanswered_scheduler: str  # the scheduler that has said nothing of the pod yet; empty: it has
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""

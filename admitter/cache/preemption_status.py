@@ -8,21 +8,15 @@ from admitter.engine.model import Admission
 
 @dataclass(frozen=True, slots=True)
 class PreemptionStatus:
-    """The preemptor for which a Workload was evicted, or will be.
-
-    Attributes:
-        admission: what the preemptor will get.
-        generation: of the preemptor's pending reservation; 0 if that was not written.
-        evict_at: until when the victim may run, in seconds since the epoch; None: it was evicted at once.
-        why: the rule, in a sentence; empty if that was not written.
-    """
+    """The preemptor for which a Workload was evicted, or will be."""
 
     key: Key
     uid: str
-    admission: Admission
-    generation: int = 0
+    admission: Admission  # what the preemptor will get
+    generation: int = 0  # of the preemptor's pending reservation; 0 if that was not written
+    # until when the victim may run, in seconds since the epoch; None: it was evicted at once
     evict_at: float | None = None
-    why: str = ""
+    why: str = ""  # the rule, in a sentence; empty if that was not written
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,22 +96,16 @@ def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ObjectView(Meta):
-    """An object that is read rarely: its labels, spec and status as they are.
-
-    Attributes:
-        created: seconds since the epoch.
-        changed: when anything but its status was changed last, by whole seconds since the epoch.
-        body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
-    """
+    """An object that is read rarely: its labels, spec and status as they are."""
 
     labels: Mapping[str, str]
     generation: int
-    created: float
-    changed: float
+    created: float  # seconds since the epoch
+    changed: float  # when anything but its status was changed last, by whole seconds since the epoch
     terminating: bool
     spec: Json
     status: Json
-    body: Json
+    body: Json  # for kinds without spec (PriorityClass, RuntimeClass), the fields at the top
 
 
 def parse_object(raw: Json) -> ObjectView:
@@ -143,36 +137,25 @@ class PodSetView:
 
 @dataclass(frozen=True, slots=True)
 class JobView(Meta):
-    """A batch/v1 Job, or what stands for an object of a kind that a JobKind describes.
+    """A batch/v1 Job, or what stands for an object of a kind that a JobKind describes."""
 
-    Attributes:
-        workload: the name of its Workload.
-        created: seconds since the epoch.
-        queue: the LocalQueue named by its label; None without one.
-        submission: what rules may find a queue by, if it names none or they have found the one that it names.
-        injected: the record of what the last admission put into its template, as JSON.
-        eviction_time: when it will be evicted, as its annotation says; empty if no eviction is pending.
-        oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
-        spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
-            pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
-            `expected` what an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of
-            each of its pods, with `backoffLimit`.
-        template_metadata: those labels and annotations of the pod template that are Admitter's.
-        status: the counters, `startTime` and, by type, status and message of the conditions.
-        pod_sets: those that its JobKind has found; none of a batch/v1 Job, which has one by its template.
-    """
-
-    workload: str
-    created: float
+    workload: str  # the name of its Workload
+    created: float  # seconds since the epoch
     deleting: bool
-    queue: str | None
+    queue: str | None  # the LocalQueue named by its label; None without one
+    # what rules may find a queue by, if it names none or they have found the one that it names
     submission: Submission | None
-    injected: str
-    eviction_time: str
-    oversized: int
+    injected: str  # the record of what the last admission put into its template, as JSON
+    eviction_time: str  # when it will be evicted, as its annotation says; empty if no eviction is pending
+    oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
+    # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
+    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` what
+    # an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
+    # `backoffLimit`
     spec: Json
-    template_metadata: Json
-    status: Json
+    template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
+    status: Json  # the counters, `startTime` and, by type, status and message of the conditions
+    # what its JobKind has found; none of a batch/v1 Job, which has one by its template
     pod_sets: tuple[PodSetView, ...] = ()
 
     @property
@@ -345,30 +328,20 @@ def _workload_name(name: str, uid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadView(Meta):
-    """A Workload.
+    """A Workload."""
 
-    Attributes:
-        created: seconds since the epoch.
-        job: name and UID of the Job that it was made for; None for one made by hand. The name is empty
-            if the Job was deleted and left its Workload behind.
-        admission: the quota it holds; None if it waits, and once it has finished.
-        true: the types of the conditions that hold.
-        finished: whether its work is over; it holds nothing then.
-        size: bytes of its spec as JSON.
-        capacity: what its label says: `in-quota`, `over-quota`, or nothing.
-        parked: whether nothing is kept of what it asks for.
-    """
-
-    created: float
+    created: float  # seconds since the epoch
+    # name and UID of the Job that it was made for; None for one made by hand. The name is empty if the Job
+    # was deleted and left its Workload behind
     job: tuple[str, str] | None
     spec: Json
-    admission: Admission | None
+    admission: Admission | None  # the quota it holds; None if it waits, and once it has finished
     status: Json
-    true: frozenset[str]
-    finished: bool
-    size: int
-    capacity: str = ""
-    parked: bool = False
+    true: frozenset[str]  # the types of the conditions that hold
+    finished: bool  # whether its work is over; it holds nothing then
+    size: int  # bytes of its spec as JSON
+    capacity: str = ""  # what its label says: `in-quota`, `over-quota`, or nothing
+    parked: bool = False  # whether nothing is kept of what it asks for
 
     @property
     def queue(self) -> str:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed, unless_soon
 from admitter.cli.looking import (
     ConfigFile,
@@ -21,7 +20,7 @@ from admitter.cli.looking import (
     warn,
     write,
 )
-from admitter.cli.named import job_named
+from admitter.cli.named import job_named, missing
 from admitter.cli.options import Context, JobName, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
@@ -69,7 +68,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     try:
         taken, controllers = look_at_all(state, kubeconfig, context, config)
     except DeniedError as error:
-        _tell(kubeconfig, context, where, name, output, error)
+        _tell(kubeconfig, context, where, name, kind, output, error)
         return
     try:
         known = facts(taken)
@@ -120,20 +119,21 @@ def _say(lines: Iterable[str]) -> None:
         typer.echo(visible(line))
 
 
-def _tell(  # what is asked, of what, and how it is printed
+def _tell(  # noqa: PLR0913, PLR0917  # what is asked, of what, and how it is printed
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
     name: str,
+    kind: str | None,
     output: Output,
     error: DeniedError,
 ) -> None:
     """Print what the objects of the namespace say, for a user that may not read the whole cluster."""
     taken, controllers = look_at_namespace(kubeconfig, context, None, namespace, TOLD)
     known = facts(taken)
-    view = find(known, namespace, name)
+    view = find(known, namespace, name, kind)
     if view is None:
-        raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
+        raise missing(namespace, name, kind)
     answer = summary(view)
     if output is not Output.TABLE:
         told = {"position": position(known, view), "clusterQueue": told_of(known, (namespace, view.queue))}

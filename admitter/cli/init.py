@@ -27,6 +27,7 @@ Json = dict[str, Any]
 
 KINDS: Final = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces"}
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SHARE: Final = re.compile(r"[0-9]{1,9}")
 
 
 def init(
@@ -83,7 +84,7 @@ def init(
     - `admitter init --team research=2 --team web=1 | kubectl apply --dry-run=server -f -`
     - `kubectl get nodes,pods -A -o json | admitter init -f - --team all=1`: without a connection of its own
     """
-    shares = dict(map(_share, team or []))
+    shares = _shares(team or [])
     objects = _read(files) if files else ask(kubeconfig, context, _listed)
     found = hardware(objects["nodes"], system_use(objects["pods"]), label or [])
     if not found:
@@ -107,6 +108,20 @@ def init(
         raise ManifestError(f"{output}: can't be written: {error.strerror}") from error
 
 
+def _shares(texts: Iterable[str]) -> dict[str, int]:
+    """The shares of teams.
+
+    Raises:
+        BadParameter: a text is no team with its share, or two are of one team.
+    """
+    shares: dict[str, int] = {}
+    for name, share in map(_share, texts):
+        if name in shares:
+            raise typer.BadParameter(f"{name} has two shares: give one", param_hint="--team")
+        shares[name] = share
+    return shares
+
+
 def _share(text: str) -> tuple[str, int]:
     """A team and its share.
 
@@ -117,11 +132,12 @@ def _share(text: str) -> tuple[str, int]:
     if not _NAME.fullmatch(name):
         words = "is no name for a namespace and a queue: small letters, digits and hyphens, such as web=2"
         raise typer.BadParameter(f"{visible(name)!r} {words}", param_hint="--team")
-    if not share.isascii() or not share.isdecimal() or not int(share[:9]):
+    if not _SHARE.fullmatch(share) or not int(share):
         raise typer.BadParameter(
-            f"the share of {name} must be a whole number, such as {name}=2", param_hint="--team"
+            f"the share of {name} must be a whole number of at most nine digits, such as {name}=2",
+            param_hint="--team",
         )
-    return name, int(share[:9])
+    return name, int(share)
 
 
 def _read(paths: Iterable[str]) -> dict[str, list[Json]]:

@@ -43,6 +43,8 @@ def install(
     - `admitter install --print | kubectl diff --filename -`: what an upgrade would change
     - `admitter install --without-deployment`: to run the controller elsewhere, by admitter run
     """
+    if without_deployment and image is not None:
+        raise typer.BadParameter("--image and --without-deployment exclude each other")
     if only_print:
         bundle = manifests(deployment=not without_deployment, image=image)
         yaml.safe_dump_all(bundle, sys.stdout, sort_keys=False)

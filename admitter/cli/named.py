@@ -1,14 +1,17 @@
 """Objects as kubectl names them on a command line: job/train-7, cq/team-a, localqueue/team-a/main."""
 
 import re
+from collections.abc import Container
 from typing import Final
 
 import typer
 
 from admitter.api.kinds import KINDS
+from admitter.cli.complaints import CommandError
 from admitter.simulate.manifests import READ
 
-_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9.]*")
+_BEFORE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]*")
+"""What can be meant as a kind or a namespace. No cluster has a name with a slash; a snapshot may."""
 _SHORT: Final = {
     "ns": "Namespace",
     "no": "Node",
@@ -35,15 +38,36 @@ def kind_named(word: str) -> str | None:
 
 
 def job_named(text: str) -> tuple[str | None, str]:
-    """The kind, if one is named, and the name of a Job or a Workload: NAME, job/NAME or wl/NAME.
+    """The kind, if one is named, and the name of a Job or a Workload.
+
+    Raises:
+        BadParameter: it names another kind, or nothing.
+    """
+    return one_named(text, {"Job", "Workload"}, "NAME, job/NAME or wl/NAME")
+
+
+def one_named(text: str, kinds: Container[str], forms: str) -> tuple[str | None, str]:
+    """The kind, if one is named, and the name of an object of one of these kinds, in one of these forms.
 
     Raises:
         BadParameter: it names another kind, or nothing.
     """
     kind, slash, name = text.rpartition("/")
-    if not slash or not _WORD.fullmatch(kind):  # no cluster has a name with a slash; a snapshot may
+    if text and (not slash or not _BEFORE.fullmatch(kind)):
         return None, text
     found = kind_named(kind)
-    if found not in {"Job", "Workload"} or not name:
-        raise typer.BadParameter(f"{text!r} is not NAME, job/NAME or wl/NAME", param_hint="NAME")
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not {forms}; -n names the namespace")
+    if found not in kinds or not name:
+        raise typer.BadParameter(f"{text!r} is not {forms}")
     return found, name
+
+
+def missing(namespace: str, name: str, kind: str | None) -> CommandError:
+    """What is wrong if a Job or a Workload that was named has no Workload, or is none."""
+    match kind:
+        case "Job":
+            return CommandError(f"there is no Workload of a Job {name} in namespace {namespace}")
+        case "Workload":
+            return CommandError(f"there is no Workload {name} in namespace {namespace}")
+    return CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")

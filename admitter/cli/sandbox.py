@@ -101,7 +101,7 @@ def _run_controller(control_plane: ControlPlane) -> Path:
         with _console.status("installing Admitter") as shown:
             asyncio.run(installed())
             shown.update("starting the controller")
-            return control_plane.run_controller()
+            return control_plane.run_controller(_console)
     except BaseException:
         if control_plane.started:
             control_plane.stop()

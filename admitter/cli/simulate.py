@@ -125,10 +125,14 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
             if output is SimulateOutput.EVENTS:
                 _tell(event)
     result = result_json(simulator, events)
-    if plot is not None:
-        _draw(history, simulator, summary(result), plot)
     _print(result, output)
     _complain(simulator)
+    if plot is not None:
+        _draw(history, simulator, summary(result), plot)
+    if simulator.endless is not None:
+        raise typer.Exit(ENDLESS)
+    if simulator.errors:
+        raise typer.Exit(1)
 
 
 def _prepared(paths: list[str], settings: Settings) -> Simulator:
@@ -174,9 +178,6 @@ def _complain(simulator: Simulator) -> None:
     endless = endless_message(simulator)
     if endless:
         typer.echo(visible(f"stopped: {endless}"), err=True)
-        raise typer.Exit(ENDLESS)
-    if simulator.errors:
-        raise typer.Exit(1)
 
 
 def _draw(history: History, simulator: Simulator, title: str, path: Path) -> None:

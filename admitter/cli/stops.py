@@ -13,6 +13,7 @@ from admitter.api.conditions import ConditionType
 from admitter.cache.world import collection_path
 from admitter.cli.complaints import CommandError
 from admitter.cli.looking import Namespace, ask_beside, namespace_of, warn
+from admitter.cli.named import PLURALS, missing, one_named
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import ApiError, DeniedError, NotFoundError
 from admitter.names import GENERATED_BY_LABEL
@@ -20,16 +21,13 @@ from admitter.visible import visible
 
 if TYPE_CHECKING:
     from admitter.client.transport import Transport
+    from admitter.policy.snapshot import Facts
 
 Json = dict[str, Any]
 
-_SHORT: Final = {
-    "clusterqueue": "cq",
-    "localqueue": "lq",
-    "workload": "wl",
-    **{short: short for short in ("cq", "lq", "wl", "job")},
-}
-_QUEUES: Final = {"cq": ("ClusterQueue", "clusterqueues"), "lq": ("LocalQueue", "localqueues")}
+_KINDS: Final = {"ClusterQueue": "cq", "LocalQueue": "lq", "Job": "job", "Workload": "wl"}
+"""Kinds of which something can be stopped, and what they are called in short."""
+_QUEUES: Final = {"ClusterQueue", "LocalQueue"}
 
 Works = Annotated[
     list[str], typer.Argument(help="Jobs or Workloads: job/NAME, wl/NAME or NAME.", metavar="NAME")
@@ -44,10 +42,13 @@ Targets = Annotated[
 
 
 class Target(NamedTuple):
-    """What a command is about: its kind in short (cq, lq, wl, job), and its name."""
+    """What a command is about: its kind, a Job or a Workload if none is named, and its name."""
 
-    kind: str
+    kind: str | None
     name: str
+
+    def __str__(self) -> str:
+        return f"{_KINDS[self.kind or 'Job']}/{self.name}"
 
 
 def pause(
@@ -64,8 +65,8 @@ def pause(
     for target in targets:
         if target.kind in _QUEUES:
             raise CommandError(
-                f"a queue is not paused: admitter hold {'/'.join(target)} lets run what runs, and "
-                f"admitter drain {'/'.join(target)} evicts it"
+                f"a queue is not paused: admitter hold {target} lets run what runs, and admitter drain "
+                f"{target} evicts it"
             )
     _change(targets, None, namespace, kubeconfig, context)
 
@@ -115,11 +116,7 @@ def _target(text: str) -> Target:
     Raises:
         BadParameter: it names no kind that can be stopped.
     """
-    kind, slash, name = text.rpartition("/")
-    plain = kind.lower().removesuffix(".admitter.dev").removesuffix("s")
-    if (slash and plain not in _SHORT) or not name:
-        raise typer.BadParameter(f"{text!r} is none of cq/NAME, lq/NAME, job/NAME and wl/NAME")
-    return Target(_SHORT.get(plain, "job"), name)
+    return Target(*one_named(text, _KINDS, "NAME, job/NAME, wl/NAME, cq/NAME or lq/NAME"))
 
 
 def _queues(texts: Iterable[str], command: str) -> list[Target]:
@@ -127,8 +124,7 @@ def _queues(texts: Iterable[str], command: str) -> list[Target]:
     for target in found:
         if target.kind not in _QUEUES:
             raise CommandError(
-                f"admitter {command} takes queues: cq/NAME or lq/NAME; admitter pause {'/'.join(target)} "
-                "stops one Job"
+                f"admitter {command} takes queues: cq/NAME or lq/NAME; admitter pause {target} stops one Job"
             )
     return found
 
@@ -144,12 +140,14 @@ def _change(
     where = namespace or namespace_of(kubeconfig, context, None)
 
     async def change(transport: "Transport") -> None:
-        for target in targets:
+        known: Facts | None = None
+        for target in dict.fromkeys(targets):
             if target.kind in _QUEUES:
                 assert policy is not None, "no queue is paused"
                 said = await _change_queue(transport, target, where, policy)
             else:
-                said = await _change_workload(transport, target, where, active=policy is not None)
+                known = known or await _workloads(transport, where)
+                said = await _change_workload(transport, known, target, where, active=policy is not None)
             for line in said:
                 typer.echo(visible(line))
 
@@ -160,9 +158,9 @@ def _change(
 async def _change_queue(
     transport: "Transport", target: Target, namespace: str, policy: StopPolicy
 ) -> list[str]:
-    kind, plural = _QUEUES[target.kind]
-    namespace = namespace if target.kind == "lq" else ""
-    title = f"{kind} {'/'.join(filter(None, (namespace, target.name)))}"
+    plural = PLURALS[str(target.kind)]
+    namespace = namespace if target.kind == "LocalQueue" else ""
+    title = f"{target.kind} {'/'.join(filter(None, (namespace, target.name)))}"
     path = _path(plural, namespace, target.name)
     before = await _called(transport.get(path), f"get {plural}", title, namespace, "admitter-admin")
     if (before["metadata"].get("labels") or {}).get(GENERATED_BY_LABEL) == "annotations":
@@ -174,10 +172,10 @@ async def _change_queue(
         return [f"{title} has stopPolicy {policy} already: nothing is changed."]
     patch = transport.patch(path, {"spec": {"stopPolicy": policy}})
     after = await _called(patch, f"patch {plural}", title, namespace, "admitter-admin")
-    again = f"admitter resume {'/'.join(target)}" + (f" -n {namespace}" if namespace else "")
+    again = f"admitter resume {target}" + (f" -n {namespace}" if namespace else "")
     more = [f"{title}: stopPolicy {was} -> {policy}", *_outlook(after, policy, again)]
-    if target.kind == "lq" and policy is StopPolicy.NONE:
-        more += await _obstacle(transport, "cq", "", str(after["spec"]["clusterQueue"]))
+    if target.kind == "LocalQueue" and policy is StopPolicy.NONE:
+        more += await _obstacle(transport, "ClusterQueue", "", str(after["spec"]["clusterQueue"]))
     return more
 
 
@@ -200,14 +198,13 @@ def _outlook(queue: Json, policy: StopPolicy, again: str) -> Iterator[str]:
 
 async def _obstacle(transport: "Transport", kind: str, namespace: str, name: str) -> list[str]:
     """Why a queue admits nothing; empty if it does, or if that can't be read."""
-    title, plural = _QUEUES[kind]
     try:
-        queue = await transport.get(_path(plural, namespace, name))
+        queue = await transport.get(_path(PLURALS[kind], namespace, name))
     except ApiError:
         return []
     conditions = (queue.get("status") or {}).get("conditions") or ()
     return [
-        f"  {title} {name} admits nothing now: {each['message']}"
+        f"  {kind} {name} admits nothing now: {each['message']}"
         for each in conditions
         if (each["type"], each["status"]) == (ConditionType.ACTIVE, "False")
     ]
@@ -236,21 +233,26 @@ async def _called(call: Awaitable[Json], what: str, title: str, namespace: str, 
         raise DeniedError(words) from error
 
 
-async def _change_workload(
-    transport: "Transport", target: Target, namespace: str, *, active: bool
-) -> list[str]:
+async def _workloads(transport: "Transport", namespace: str) -> "Facts":
+    """The Workloads of a namespace."""
     from admitter.convert.settings import DEFAULTS  # noqa: PLC0415  # slow to load, as is what follows
-    from admitter.insight.explain.status_summary import find  # noqa: PLC0415
-    from admitter.insight.listing import job_name  # noqa: PLC0415
     from admitter.insight.snapshot_file import facts  # noqa: PLC0415
     from admitter.insight.taking import take  # noqa: PLC0415
 
-    known = facts(await take(transport, DEFAULTS, lambda: 0.0, {"workloads"}, namespace))
-    view = find(known, namespace, target.name)
+    return facts(await take(transport, DEFAULTS, lambda: 0.0, {"workloads"}, namespace))
+
+
+async def _change_workload(
+    transport: "Transport", known: "Facts", target: Target, namespace: str, *, active: bool
+) -> list[str]:
+    from admitter.insight.explain.status_summary import find  # noqa: PLC0415  # slow to load
+
+    view = find(known, namespace, target.name, target.kind)
     if view is None:
-        name = target.name
-        raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
-    title = f"{'Job' if view.job is not None else 'Workload'} {namespace}/{job_name(view)}"
+        raise missing(namespace, target.name, target.kind)
+    job = view.job[0] if view.job is not None else ""
+    found = Target("Job", job) if job else Target("Workload", view.name)
+    title = f"{found.kind} {namespace}/{found.name}"
     if view.finished:
         raise CommandError(f"{title} has finished")
     if view.active is active:
@@ -260,8 +262,8 @@ async def _change_workload(
     change = f"{title}: active of Workload {view.name} {'false -> true' if active else 'true -> false'}"
     if active:
         compete = f"  It competes for quota again in LocalQueue {view.queue}."
-        return [change, compete, *await _obstacle(transport, "lq", namespace, view.queue)]
-    again = f"admitter resume {'/'.join(target)} -n {namespace}"
+        return [change, compete, *await _obstacle(transport, "LocalQueue", namespace, view.queue)]
+    again = f"admitter resume {found} -n {namespace}"
     if view.admission is not None:
         return [change, f"  It is evicted: its pods end, and it waits in its place in line until {again}."]
     return [change, f"  It waits already, and keeps its place in line until {again}."]

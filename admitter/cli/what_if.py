@@ -32,12 +32,13 @@ from admitter.insight.forecast.playing import processes, side_by_side
 from admitter.insight.forecast.playout import Effect
 from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.stand_in import stand_in
-from admitter.insight.tenant import OF_A_NAMESPACE, cluster_queue_of, told_of
+from admitter.insight.tenant import OF_A_NAMESPACE, cluster_queue_of, obstacle_of, told_of
 from admitter.insight.what_if.compare import Difference, compare
 from admitter.insight.what_if.report import difference_json, tables
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.policy.snapshot import Facts
 from admitter.simulate.manifests import NAMESPACED, Change, read
+from admitter.visible import visible
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""
@@ -155,7 +156,7 @@ def _look_restricted(
         CommandError: something else is to be tried.
     """
     namespaces = {change.object["metadata"].get("namespace", "") for change in changes}
-    if len(namespaces) > 1 or any(change.gone or change.object["kind"] != "Job" for change in changes):
+    if len(namespaces) != 1 or any(change.gone or change.object["kind"] != "Job" for change in changes):
         raise CommandError(f"{error} Without it only further Jobs of one namespace can be tried.")
     (namespace,) = namespaces
     taken, controllers = look_at_namespace(kubeconfig, context, config, namespace, OF_A_NAMESPACE)
@@ -165,6 +166,8 @@ def _look_restricted(
             raise CommandError(f"{error} Without it only Jobs that name a LocalQueue can be tried.")
         if cluster_queue_of(known, (namespace, queue)) and told_of(known, (namespace, queue)) is None:
             raise CommandError(f"{error} LocalQueue {queue} tells nothing of its ClusterQueue.")
+        if words := obstacle_of(known, (namespace, queue)):
+            typer.echo(visible(f"Warning: LocalQueue {queue} admits nothing now: {words}"), err=True)
     pods = (change.object["spec"]["template"]["spec"] for change in changes)
     classes = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
     return stand_in(taken, namespace, classes), controllers

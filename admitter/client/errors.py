@@ -82,6 +82,11 @@ def is_fenced(error: BaseException) -> bool:
     return isinstance(error, ApiError) and FENCE in error.message
 
 
+def is_too_late(error: BaseException) -> bool:
+    """Whether a write was right once: its object has changed or is gone, or another process leads."""
+    return isinstance(error, ConflictError | NotFoundError) or is_fenced(error)
+
+
 def is_retryable(error: BaseException) -> bool:
     """Whether the same request may succeed later, though nothing has changed."""
     return is_busy(error) or (isinstance(error, ApiError) and error.status >= _FAILED)

@@ -5,29 +5,30 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from admitter.client.errors import is_busy, level_of
+from admitter.client.errors import is_busy, is_too_late, level_of
 
 K = TypeVar("K", bound=Hashable)
 
 FAILURES_TOLD: Final = 6
-"""After so many failures in a row users are told: in a work queue some seconds."""
+"""After so many refusals in a row users are told: in a work queue some seconds."""
 
 
 class Failure(NamedTuple):
-    """A failure, and how loud it is to be logged.
+    """A failure, and how loud it is to be logged."""
 
-    Attributes:
-        level: of logging: an answer is loud once for a key, until another one comes.
-        times: how many there were in a row; those of a server that is too busy are left out.
-    """
+    level: int  # of logging: an answer is loud once for a key, until another one comes
+    times: int  # how many there were in a row; those of a server that is too busy are left out
 
-    level: int
-    times: int
+
+def is_refused(error: Exception) -> bool:
+    """Whether a failure is about what was asked, and not about the server or the moment."""
+    return not is_busy(error) and not is_too_late(error)
 
 
 @dataclass
 class _Row:
     count: int = 0
+    refusals: int = 0
     logged: str = ""
 
 
@@ -35,11 +36,15 @@ class Failures(Generic[K]):
     """Failures in a row, for each key and what was tried."""
 
     def __init__(
-        self, refused: Callable[[K, Exception], None] = lambda _, __: None, told_after: int = FAILURES_TOLD
+        self,
+        refused: Callable[[K, Exception], None] = lambda _, __: None,
+        told_after: int = FAILURES_TOLD,
+        is_refused: Callable[[Exception], bool] = is_refused,
     ) -> None:
-        """Call `refused` with a key and the last error after so many failures in a row."""
+        """Call `refused` with a key and the last error after so many refusals without a success."""
         self._refused = refused
         self._told_after = told_after
+        self._is_refused = is_refused
         self._rows: dict[K, dict[str, _Row]] = {}
 
     def __contains__(self, key: object) -> bool:
@@ -53,8 +58,10 @@ class Failures(Generic[K]):
         level = logging.DEBUG if row.logged == str(error) else level_of(error)
         if level > logging.DEBUG:
             row.logged = str(error)
-        if row.count == self._told_after and not is_busy(error):
-            self._refused(key, error)
+        if self._is_refused(error):
+            row.refusals += 1
+            if row.refusals == self._told_after:
+                self._refused(key, error)
         return Failure(level, row.count)
 
     def over(self, key: K, tried: str | None = None) -> None:

@@ -38,19 +38,12 @@ class HttpAnswer:
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server is, and how it is reached.
+    """Where a server is, and how it is reached."""
 
-    Attributes:
-        url: scheme, host and port, and the path that all paths begin with, if any.
-        tls: what is trusted, and the client's certificate; unused without TLS.
-        name: in its certificate, if that is not the host.
-        proxy: the URL of a proxy on the way to it; reached without TLS itself.
-    """
-
-    url: str
-    tls: ssl.SSLContext
-    name: str = ""
-    proxy: str = ""
+    url: str  # scheme, host and port, and the path that all paths begin with, if any
+    tls: ssl.SSLContext  # what is trusted, and the client's certificate; unused without TLS
+    name: str = ""  # in its certificate, if that is not the host
+    proxy: str = ""  # the URL of a proxy on the way to it; reached without TLS itself
 
     @property
     def secure(self) -> bool:

@@ -35,12 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class Informer(Generic[V]):
-    """Lists and watches one collection, for as long as `run` is not cancelled.
-
-    Attributes:
-        synced: set once all of it has been read.
-        failure: why it is not followed now; None: it is, or nothing has been heard of it yet.
-    """
+    """Lists and watches one collection, for as long as `run` is not cancelled."""
 
     def __init__(
         self,
@@ -54,7 +49,8 @@ class Informer(Generic[V]):
         `returned` is called when the API server serves the collection again, after it did not, and what there
         is of it has been read.
         """
-        self.synced = asyncio.Event()
+        self.synced = asyncio.Event()  # set once all of it has been read
+        # why it is not followed now; None: it is, or nothing has been heard of it yet
         self.failure: ClusterError | None = None
         self.path = source.path
         self.store = source.store

@@ -22,20 +22,15 @@ class Source(Generic[V]):
 
     This is the one place where an object is read: whatever is wrong with it, it is noted in the store, and no
     other object is harmed.
-
-    Attributes:
-        path: of the collection, such as `/apis/batch/v1/jobs`.
-        parse: keeps the fields that are used.
-        selector: a label selector, to watch less than everything.
-        fitted: the object with all fields that are used as they have to be; ValueError if they are not.
-        rest: what is to be known of an object that can't be read instead of what was; None: that stays.
     """
 
-    path: str
-    parse: Callable[[Json], V]
-    selector: str = ""
+    path: str  # of the collection, such as `/apis/batch/v1/jobs`
+    parse: Callable[[Json], V]  # keeps the fields that are used
+    selector: str = ""  # a label selector, to watch less than everything
     store: Store[V] = field(default_factory=Store)
+    # the object with all fields that are used as they have to be; ValueError if they are not
     fitted: Callable[[Json], Json] = lambda raw: raw
+    # what is to be known of an object that can't be read instead of what was; None: that stays
     rest: Callable[[Json, V | None], V | None] = lambda _raw, _old: None
 
     @property

@@ -61,16 +61,7 @@ def either(old: V | None, new: V | None) -> V:
 
 
 class Store(Generic[V]):
-    """Objects of one kind by key, and the listeners to their changes.
-
-    Attributes:
-        version: the newest resource version that anything has been heard of at.
-        listing: whether changes come from a whole list now, so that there may have been others between them.
-        keep: what of an object is kept; asked again for the same version it must say the same.
-        unreadable: objects of which the newest version can't be read. What was known of such an object
-            before stays in force until it can be read again or is gone.
-        unreadable_changed: an object can't be read, or can again, or is gone.
-    """
+    """Objects of one kind by key, and the listeners to their changes."""
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
         """Begin with nothing, and remember so many deletions.
@@ -78,10 +69,15 @@ class Store(Generic[V]):
         A write's answer may arrive after the event of the object's deletion, and must not bring it back; a
         store of a process that never writes needs none.
         """
-        self.version = 0
+        self.version = 0  # the newest resource version that anything has been heard of at
+        # whether changes come from a whole list now, so that there may have been others between them
         self.listing = False
+        # what of an object is kept; asked again for the same version it must say the same
         self.keep: Callable[[V], V] = lambda view: view
+        # objects of which the newest version can't be read. What was known of such an object before stays in
+        # force until it can be read again or is gone
         self.unreadable: dict[Key, Unreadable] = {}
+        # an object can't be read, or can again, or is gone
         self.unreadable_changed: Signal[[Unreadable]] = Signal()
         self._listed = 0
         self._objects: dict[Key, V] = {}

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -245,14 +246,25 @@ def _tls(configuration: "Configuration") -> ssl.SSLContext:
 
 
 def _proxy(configuration: "Configuration", host: str) -> str:
-    """The proxy on the way to a host, by the configuration or else the environment; empty: there is none."""
+    """The proxy on the way to a host, by the configuration or else the environment; empty: there is none.
+
+    The environment's is not for hosts on the own machine, as in kubectl and all that is written in Go.
+    """
     address = urlsplit(host)
-    of_environment = None if proxy_bypass(address.netloc) else getproxies().get(address.scheme)
+    direct = _is_loopback(address.hostname or "") or proxy_bypass(address.netloc)
+    of_environment = None if direct else getproxies().get(address.scheme)
     proxy = str(configuration.proxy or of_environment or "")
     if proxy and urlsplit(proxy).scheme != "http":
         without_password = proxy.rpartition("@")[2]
         raise ConfigurationError(f"proxy {without_password}: can be reached by http:// only")
     return proxy
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _decoded(request: str, answer: HttpAnswer) -> Json:

@@ -38,12 +38,7 @@ from admitter.policy.status import Clock
 
 
 class App:
-    """All parts of one controller on one API server; what they do is documented at their classes.
-
-    Attributes:
-        grace_over: a Workload with this key has come to the end of its grace period.
-        kind_returned: the API server serves a kind again.
-    """
+    """All parts of one controller on one API server; what they do is documented at their classes."""
 
     def __init__(
         self,
@@ -64,7 +59,7 @@ class App:
         self.engine = engine if engine is not None else Engine(tree_failed)
         self.world = world = World()
         self.room = MemoryRoom(world.read_workloads, transport)
-        self.kind_returned: Signal[[]] = Signal()
+        self.kind_returned: Signal[[]] = Signal()  # the API server serves a kind again
         self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
         self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
         self.weights = NamespaceWeights(world, self.engine)
@@ -76,6 +71,7 @@ class App:
         self.statuses = QuotaStatuses(world, catalog, self.engine, transport, clock, pace)
         self.unscheduled = UnscheduledPods(world, self.events, clock)
         self.decisions = Decisions(self.metrics, world.workloads.get)
+        # a Workload with this key has come to the end of its grace period
         self.grace_over: Signal[[Key]] = Signal()
         self.grace = GracePeriods(self.engine.ledger, clock, self.grace_over)
         shortages = Shortages(self.engine, catalog)

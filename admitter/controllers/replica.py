@@ -28,18 +28,13 @@ Connect = Callable[..., Awaitable[HttpTransport]]
 
 @dataclass(eq=False)
 class Replica:
-    """Runs one controller after the other.
-
-    Attributes:
-        identity: makes a name that no process has had yet; each term has its own.
-        shards: how many parts the cohort trees are spread over; the same for all processes.
-    """
+    """Runs one controller after the other."""
 
     connect: Connect
     build: Callable[[Transport], App]
-    identity: Callable[[], str]
+    identity: Callable[[], str]  # makes a name that no process has had yet; each term has its own
     settings: LeaseSettings
-    shards: int = 1
+    shards: int = 1  # how many parts the cohort trees are spread over; the same for all processes
     _elector: ElectorThread | None = None
     _lifecycle: AppLifecycle | None = None
 

@@ -41,29 +41,22 @@ class Term:
 
 @dataclass(eq=False)
 class LeaseLock:
-    """Takes one Lease and keeps it.
+    """Takes one Lease and keeps it."""
 
-    Attributes:
-        transport: tries each call once, and is used for nothing else.
-        cache: where the Lease is read; the owner of the cache refreshes it.
-        labels: beside those of all Leases.
-        taken_with: annotations that each holder sets anew; None removes one.
-        exclusive_until: the monotonic time before which no other process can hold the Lease.
-        held: whether it was taken, and not handed over since; a Lease that is lost is never exclusive again.
-        annotations: go with each renewal.
-    """
-
-    transport: Transport
-    cache: LeaseCache
+    transport: Transport  # tries each call once, and is used for nothing else
+    cache: LeaseCache  # where the Lease is read; the owner of the cache refreshes it
     name: str
     identity: str
     settings: LeaseSettings
     clocks: Clocks
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)  # beside those of all Leases
+    # annotations that each holder sets anew; None removes one
     taken_with: Mapping[str, str | None] = field(default_factory=dict)
+    # the monotonic time before which no other process can hold the Lease
     exclusive_until: float = float("-inf")
+    # whether it was taken, and not handed over since; a Lease that is lost is never exclusive again
     held: bool = False
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)  # go with each renewal
     _version: str = ""
     _leader: str = ""
     _last_failure: tuple[str, str] = ("", "")

@@ -48,42 +48,28 @@ SYSTEM_CLOCKS: Final = Clocks()
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How a Lease is kept; all in seconds.
+    """How a Lease is kept; all in seconds."""
 
-    Attributes:
-        duration: a Lease that has not been renewed for so long may be taken; a Lease counts whole seconds.
-        margin: its holder stops writing so much earlier.
-        renewal: the time between renewals.
-        look: the time between two reads by followers.
-    """
-
+    # a Lease that has not been renewed for so long may be taken; a Lease counts whole seconds
     duration: int = 2
-    margin: float = 0.5
-    renewal: float = 0.4
-    look: float = 0.25
+    margin: float = 0.5  # its holder stops writing so much earlier
+    renewal: float = 0.4  # the time between renewals
+    look: float = 0.25  # the time between two reads by followers
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What the API server says of a Lease.
-
-    Attributes:
-        holder: the identity of the process that holds it; empty if it was released.
-        transitions: how often it has changed hands.
-        duration: the seconds without renewal after which it may be taken.
-        acquired: since when its holder has it, as the API server says it; empty if it says nothing.
-        renewed: when its holder renewed it last, likewise.
-    """
+    """What the API server says of a Lease."""
 
     name: str
     resource_version: str
-    holder: str
-    transitions: int
-    duration: float
+    holder: str  # the identity of the process that holds it; empty if it was released
+    transitions: int  # how often it has changed hands
+    duration: float  # the seconds without renewal after which it may be taken
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    acquired: str = ""
-    renewed: str = ""
+    acquired: str = ""  # since when its holder has it, as the API server says it; empty if it says nothing
+    renewed: str = ""  # when its holder renewed it last, likewise
 
     @property
     def handed_over(self) -> bool:
@@ -142,14 +128,10 @@ class LeaseCache:
     """Leases by name. Time counts only up to the last refresh: a process that can't read sees none expire.
 
     One thread refreshes; others may read.
-
-    Attributes:
-        transport: tries each call once.
-        min_duration: the seconds for which a Lease is its holder's at least, whatever its spec says.
     """
 
-    transport: Transport
-    min_duration: float
+    transport: Transport  # tries each call once
+    min_duration: float  # the seconds for which a Lease is its holder's at least, whatever its spec says
     clocks: Clocks = SYSTEM_CLOCKS
     _reading: _Reading = field(default_factory=_Reading)
     _wrong: set[str] = field(default_factory=set)

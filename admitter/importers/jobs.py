@@ -40,20 +40,16 @@ _WRITTEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class JobImporter:
-    """Makes Jobs.
-
-    Attributes:
-        foreign: the other system's domains; its own labels and annotations stay behind.
-        queue: the LocalQueue that an object's Job waits in; empty if the Job is to have no label, since a
-            policy says where it waits; None if it is not held back, and so stays what it is. It is called
-            with the object and the path of its pod template (empty for a Pod, which is one itself), and
-            accounts for the labels, annotations and fields that it reads.
-        change: changes the spec of the Job that an object becomes, and accounts for what it reads.
-    """
+    """Makes Jobs."""
 
     names: Names
-    foreign: tuple[str, ...]
+    foreign: tuple[str, ...]  # the other system's domains; its own labels and annotations stay behind
+    # the LocalQueue that an object's Job waits in; empty if the Job is to have no label, since a policy says
+    # where it waits; None if it is not held back, and so stays what it is. It is called with the object and
+    # the path of its pod template (empty for a Pod, which is one itself), and accounts for the labels,
+    # annotations and fields that it reads
     queue: Callable[[ManifestSource, str], str | None]
+    # changes the spec of the Job that an object becomes, and accounts for what it reads
     change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
 
     def keep_names(self, documents: Iterable[Document]) -> None:

@@ -24,21 +24,14 @@ ALWAYS: Final = ("cpu", "memory")
 
 @dataclass(slots=True, eq=False)
 class QueueNode:
-    """A queue.
-
-    Attributes:
-        inner: whether queues may be below it.
-        guaranteed: by resource, what it is promised together with all below it.
-        most: by resource, the most that it may use together with all below it.
-        reserved: by resource, how much of what it is promised no other queue may borrow.
-        spec, metadata: what else is in these.
-    """
+    """A queue. Amounts are by resource, and of the queue together with all below it."""
 
     name: str
-    inner: bool = False
-    guaranteed: dict[str, str] = field(default_factory=dict)
-    most: dict[str, str] = field(default_factory=dict)
-    reserved: dict[str, str] = field(default_factory=dict)
+    inner: bool = False  # whether queues may be below it
+    guaranteed: dict[str, str] = field(default_factory=dict)  # what it is promised
+    most: dict[str, str] = field(default_factory=dict)  # the most that it may use
+    reserved: dict[str, str] = field(default_factory=dict)  # the part of `guaranteed` that it does not lend
+    # what else its object has in these
     spec: Json = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     below: list["QueueNode"] = field(default_factory=list)

@@ -40,12 +40,9 @@ APPLY_ORDER: Final = (
 class Fidelity(StrEnum):
     """What became of a field; in this order from good to bad."""
 
-    TRANSLATED = "translated"
-    """It means the same here."""
-    APPROXIMATED = "approximated"
-    """It comes close; the words say how it differs."""
-    REFUSED = "refused"
-    """Nothing here means it; the words say why."""
+    TRANSLATED = "translated"  # it means the same here
+    APPROXIMATED = "approximated"  # it comes close; the words say how it differs
+    REFUSED = "refused"  # nothing here means it; the words say why
 
     @property
     def severity(self) -> int:
@@ -55,18 +52,12 @@ class Fidelity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranslationFinding:
-    """What became of one field.
+    """What became of one field."""
 
-    Attributes:
-        object: kind and name of the object, such as `ClusterQueue team-a`.
-        field: its path, such as `spec.resources[0].name`; empty for the object as a whole.
-        words: into what it was turned, how it differs, or why not.
-    """
-
-    object: str
-    field: str
+    object: str  # kind and name, such as `ClusterQueue team-a`
+    field: str  # its path, such as `spec.resources[0].name`; empty for the object as a whole
     outcome: Fidelity
-    words: str
+    words: str  # into what it was turned, how it differs, or why not
 
 
 @dataclass(slots=True)

@@ -31,56 +31,36 @@ REMEDY_OF_SHARDS: Final = (
 class ControllerState(StrEnum):
     """Whether a controller decides."""
 
-    LEADING = "Leading"
-    """One decides, or one about each shard."""
-    PARTIAL = "Partial"
-    """Of some shards no controller decides."""
-    ABSENT = "Absent"
-    """None decides about anything."""
-    UNKNOWN = "Unknown"
-    """The Leases can't be read, or have not been looked at for long enough."""
+    LEADING = "Leading"  # one decides, or one about each shard
+    PARTIAL = "Partial"  # of some shards no controller decides
+    ABSENT = "Absent"  # none decides about anything
+    UNKNOWN = "Unknown"  # the Leases can't be read, or have not been looked at for long enough
 
 
 @dataclass(frozen=True, slots=True)
 class ShardLease:
-    """The Lease of one shard, as it was seen.
-
-    Attributes:
-        shard: its number.
-        name: of the Lease.
-        alive: whether a controller holds and renews it; None: it has not been looked at for long enough.
-        exists: whether there is such a Lease.
-        holder: the identity of the process that holds it, or held it last; empty: it is not known.
-        released: whether that process has handed it over, and no other has taken it.
-        since: since when its holder has it, in seconds since the epoch by the holder's clock.
-        renewed: when it was renewed or handed over last, likewise.
-    """
+    """The Lease of one shard, as it was seen."""
 
     shard: int
-    name: str
+    name: str  # of the Lease
+    # whether a controller holds and renews it; None: it has not been looked at for long enough
     alive: bool | None
-    exists: bool = True
-    holder: str = ""
-    released: bool = False
+    exists: bool = True  # whether there is such a Lease
+    holder: str = ""  # the identity of the process that holds it, or held it last; empty: it is not known
+    released: bool = False  # whether that process has handed it over, and no other has taken it
+    # since when its holder has it, in seconds since the epoch by the holder's clock
     since: float | None = None
-    renewed: float | None = None
+    renewed: float | None = None  # when it was renewed or handed over last, likewise
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """Which controllers decide.
+    """Which controllers decide."""
 
-    Attributes:
-        shards: the Lease of each shard; empty if they can't be read.
-        seen: when that was so, in seconds since the epoch.
-        problem: why nothing is known; empty if something is.
-        count: the number of shards that there are.
-    """
-
-    shards: tuple[ShardLease, ...]
-    seen: float
-    problem: str = ""
-    count: int = 1
+    shards: tuple[ShardLease, ...]  # the Lease of each shard; empty if they can't be read
+    seen: float  # when the Leases were as they are here, in seconds since the epoch
+    problem: str = ""  # why nothing is known; empty if something is
+    count: int = 1  # the number of shards
 
     @property
     def state(self) -> ControllerState:
@@ -104,8 +84,7 @@ class ControllerStatus:
     def sentence(self, roots: Iterable[str] = ()) -> str:
         """Which controller leads and since when, or that none decides and what to do about it.
 
-        Args:
-            roots: names of the roots of trees; those without a controller are named.
+        It names those of these roots of trees that no controller decides about.
         """
         if self.problem:
             return f"Whether a controller runs is unknown: {self.problem}"

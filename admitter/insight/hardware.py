@@ -5,8 +5,9 @@ Next: `first_queues` divides them among teams.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Final
 
 from admitter.cache.node_views import parse_node
@@ -36,24 +37,14 @@ _GPU_MEMORY: Final = re.compile(r"gpu\.memory$")
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """Nodes with the same labels, as far as these tell hardware, and the same taints.
+    """Nodes with the same labels, as far as these tell hardware, and the same taints."""
 
-    Attributes:
-        name: of its flavor.
-        labels: those of all its nodes that tell it from others.
-        taints: those that keep pods away.
-        nodes: how many of its nodes can be used.
-        offers: what these can allocate to Jobs together, by resource.
-        gpu_memory: of one GPU, in GB; None if the nodes do not say it.
-        notes: what is to be known of it.
-    """
-
-    name: str
-    labels: Labels
-    taints: tuple[Taint, ...]
-    nodes: int
-    offers: Mapping[str, int]
-    gpu_memory: int | None
+    name: str  # of its flavor
+    labels: Labels  # of all its nodes, as far as they tell it from other hardware
+    taints: tuple[Taint, ...]  # those that keep pods away
+    nodes: int  # how many of its nodes can be used
+    offers: Mapping[str, int]  # what these can allocate to Jobs together, by resource
+    gpu_memory: int | None  # of one GPU, in GB; None if the nodes do not say it
     notes: tuple[str, ...]
 
     @property
@@ -88,12 +79,8 @@ def hardware(
 ) -> list[Hardware]:
     """The hardware of all nodes but those of the control plane; that with devices comes last.
 
-    Jobs take the first flavor that fits: so Jobs without GPUs leave the nodes that have some to others.
-
-    Args:
-        nodes: as the API server has them.
-        held: what is not for Jobs, by node and resource.
-        telling: labels that tell hardware, beside those that are known to.
+    Jobs take the first flavor that fits: so Jobs without GPUs leave the nodes that have some to others. What
+    is `held`, by node and resource, is not for Jobs; `telling` labels tell hardware beside those known to.
     """
     known = [(name, node) for name, node in map(_node, nodes) if not _is_control_plane(node)]
     usable = [node for _, node in known if node.schedulable]
@@ -101,15 +88,17 @@ def hardware(
     groups: defaultdict[tuple[Labels, tuple[Taint, ...]], list[tuple[str, NodeCapacity]]] = defaultdict(list)
     for name, node in known:
         groups[_labels(node, keys), _lasting(node)].append((name, node))
-    names: Counter[str] = Counter()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    taken: set[str] = set()
     found = []
     for (labels, taints), members in sorted(
         groups.items(), key=lambda group: (group[0][0], str(group[0][1]))
     ):
-        name = _name(labels)
-        names[name] += 1
-        number = f"-{names[name]}" if names[name] > 1 else ""
-        found.append(_described(f"{name}{number}", labels, taints, members, held))
+        name = common = _name(labels)
+        while name in taken:
+            name = f"{common}-{next(numbers[common])}"
+        taken.add(name)
+        found.append(_described(name, labels, taints, members, held))
     found = [each for each in found if each.nodes]
     return sorted(
         (_with_neighbours(each, found) for each in found),
@@ -185,7 +174,7 @@ def _described(
         round(int(value) / 1024)
         for _, node in usable
         for key, value in node.labels.items()
-        if _GPU_MEMORY.search(key) and value.isdecimal()
+        if _GPU_MEMORY.search(key) and value.isdecimal() and len(value) < 10
     }
     there = {resource: offers[resource] for resource in ordered if offers[resource]}
     return Hardware(

@@ -27,21 +27,13 @@ _REPORTED: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class HistoryEntry:
-    """Something that happened.
+    """Something that happened."""
 
-    Attributes:
-        time: when, as the API server writes it.
-        namespace: of the Workload.
-        name: of its Job, or its own if it has none.
-        what: in one word: the reason of the event or the condition.
-        why: in a sentence.
-    """
-
-    time: str
-    namespace: str
-    name: str
-    what: str
-    why: str
+    time: str  # when, as the API server writes it
+    namespace: str  # of the Workload
+    name: str  # of its Job, or its own if it has none
+    what: str  # in one word: the reason of the event or the condition
+    why: str  # in a sentence
 
 
 async def read(transport: Transport, namespace: str | None, name: str | None) -> list[HistoryEntry]:

@@ -59,12 +59,7 @@ class LeaseWatch:
     """The Leases of the controllers, as they were seen."""
 
     def __init__(self, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-        """Nothing is read yet.
-
-        Args:
-            transport: the API server, as a user that may list Leases in the namespace of the controllers.
-            clocks: where the time comes from.
-        """
+        """Nothing is read yet; the transport's user must be allowed to list Leases where controllers are."""
         self._transport = transport
         self._clocks = clocks
         self._watched: dict[str, _Watched] = {}

@@ -34,29 +34,19 @@ _WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_N
 class Severity(StrEnum):
     """How bad it is."""
 
-    ERROR = "error"
-    """It does not work."""
-    WARNING = "warning"
-    """It works, but probably not as intended."""
-    NOTE = "note"
-    """It works; a reader may misunderstand it."""
+    ERROR = "error"  # it does not work
+    WARNING = "warning"  # it works, but probably not as intended
+    NOTE = "note"  # it works; a reader may misunderstand it
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A probable mistake.
+    """A probable mistake."""
 
-    Attributes:
-        rule: its name, and that of its paragraph in docs/lint.md.
-        severity: how bad it is.
-        object: kind and name.
-        message: the mistake, in a sentence.
-    """
-
-    rule: str
+    rule: str  # its name, and that of its paragraph in docs/lint.md
     severity: Severity
-    object: str
-    message: str
+    object: str  # kind and name
+    message: str  # the mistake, in a sentence
 
 
 Found = tuple[str, str]

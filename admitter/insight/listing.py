@@ -12,23 +12,14 @@ from admitter.policy.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A Workload in a list.
-
-    Attributes:
-        workload: the Workload.
-        job: the name of its Job, or its own.
-        queue: the engine's name of its queue; empty if its LocalQueue leads nowhere.
-        position: its place in that queue, from 1; None if it does not wait there.
-        state: its state in one word.
-        reason: why it waits, or was evicted, in one word; empty if it does neither.
-    """
+    """A Workload in a list."""
 
     workload: WorkloadView
-    job: str
-    queue: str
-    position: int | None
-    state: str
-    reason: str
+    job: str  # the name of its Job, or its own
+    queue: str  # the engine's name of its queue; empty if its LocalQueue leads nowhere
+    position: int | None  # its place in that queue, from 1; None if it does not wait there
+    state: str  # in one word
+    reason: str  # why it waits, or was evicted, in one word; empty if it does neither
 
 
 def lines(snapshot: Snapshot) -> dict[str, list[str]]:

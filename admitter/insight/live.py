@@ -27,22 +27,14 @@ QUIET_SECONDS: Final = 15.0
 
 
 class Mirror:
-    """Follows all kinds that decisions depend on, and the Leases of the controllers, and makes snapshots.
-
-    Attributes:
-        revision: grows with every change.
-    """
+    """Follows all kinds that decisions depend on, and the Leases of the controllers, and makes snapshots."""
 
     def __init__(
         self, transport: Transport, settings: Settings, random: Random, now: Callable[[], float]
     ) -> None:
-        """Nothing is read yet.
+        """Nothing is read yet; the transport's user must be allowed to list and watch all of it.
 
-        Args:
-            transport: the API server, as a user that may list and watch all of it.
-            settings: of the controller.
-            random: spreads the ends of watches over time.
-            now: tells the time, in seconds since the epoch.
+        `random` spreads the ends of watches over time, and `now` tells the seconds since the epoch.
         """
         self._settings = settings
         self._now = now
@@ -51,7 +43,7 @@ class Mirror:
         self._leases = LeaseWatch(transport)
         self._transport = transport
         self._changed = asyncio.Event()
-        self.revision = 0
+        self.revision = 0  # grows with every change
         for source in self._sources:
             source.store.listen(self._note)
 

@@ -16,66 +16,39 @@ RECENT_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OverviewUse:
-    """One resource in one flavor at one place of the tree. Amounts are in the engine's unit.
+    """One resource in one flavor at one place of the tree. Amounts are in the engine's unit."""
 
-    Attributes:
-        flavor: its name, or that of the pool that counts all flavors.
-        resource: its name.
-        used: by the place and all below it.
-        minimum: of its own, and of all below it.
-        maximum: the most that may be in use; None: no such limit.
-        borrowed: the part of its use that is other queues' quota.
-        lent: the part of its own quota that others use; of several lenders in proportion to what each leaves
-            unused.
-    """
-
-    flavor: str
+    flavor: str  # its name, or that of the pool that counts all flavors
     resource: str
-    used: int
-    minimum: int
-    maximum: int | None
-    borrowed: int
+    used: int  # by the place and all below it
+    minimum: int  # the `min` of the place and of all below it
+    maximum: int | None  # the most that may be in use; None: no such limit
+    borrowed: int  # the part of its use that is other queues' quota
+    # the part of its own quota that others use; of several lenders in proportion to what each leaves unused
     lent: int
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewLine:
-    """A ClusterQueue, an elastic quota or a Cohort.
+    """A ClusterQueue, an elastic quota or a Cohort."""
 
-    Attributes:
-        node: `queue` or `cohort`, and its name in the engine.
-        title: its name for people.
-        depth: the number of Cohorts above it.
-        parent: the Cohort above it.
-        uses: by flavor and resource.
-        waiting: how many workloads wait in it, those that may not compete included; of a Cohort, below it.
-        admitted: how many workloads hold its quota.
-        recent: how many of these were admitted in the last minute.
-        problem: why it does not work; empty if it does.
-    """
-
-    node: Node
-    title: str
-    depth: int
-    parent: Node | None
-    uses: tuple[OverviewUse, ...]
-    waiting: int
-    admitted: int
-    recent: int
-    problem: str
+    node: Node  # `queue` or `cohort`, and its name in the engine
+    title: str  # its name for people
+    depth: int  # the number of Cohorts above it
+    parent: Node | None  # the Cohort above it
+    uses: tuple[OverviewUse, ...]  # by flavor and resource
+    waiting: int  # how many workloads wait in it, those that may not compete included; of a Cohort, below it
+    admitted: int  # how many workloads hold its quota
+    recent: int  # how many of these were admitted in the last minute
+    problem: str  # why it does not work; empty if it does
 
 
 @dataclass(frozen=True, slots=True)
 class _Market:
-    """One resource in one flavor between the places of one Cohort.
+    """One resource in one flavor between the places of one Cohort."""
 
-    Attributes:
-        unused: what they and the Cohort itself could lend and do not use.
-        inside: the part of it that is borrowed.
-    """
-
-    unused: int
-    inside: int
+    unused: int  # what these places and the Cohort itself could lend and do not use
+    inside: int  # how much of it these places borrow
 
     def lent_by(self, cell: Cell) -> int:
         """How much of one place's own quota the others use."""

@@ -53,17 +53,11 @@ _ENDS: Final = ("activeDeadlineSeconds",)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFile:
-    """The cluster at one moment.
+    """The cluster at one moment."""
 
-    Attributes:
-        taken: when, in seconds since the epoch.
-        settings: of the controller.
-        objects: by the plural of their kind, reduced to the fields that are read.
-    """
-
-    taken: float
-    settings: Settings
-    objects: Mapping[str, list[Json]]
+    taken: float  # when, in seconds since the epoch
+    settings: Settings  # of the controller
+    objects: Mapping[str, list[Json]]  # by the plural of their kind, reduced to the fields that are read
 
 
 def reduced(plural: str, raw: Json) -> Json:

@@ -1,16 +1,18 @@
 """ClusterQueues made of what LocalQueues tell, so that a user of one namespace can try out further Jobs.
 
 Each stands for the real one at this moment: its quota is what the real one could have at most, and a Workload
-of no user holds what is neither free nor the namespace's own. Previous step: `admitter.insight.tenant`.
+of no user holds what is neither free nor the namespace's own. For one that admits nothing it is on hold.
+Previous step: `admitter.insight.tenant`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from admitter.api.cluster_queue import StopPolicy
 from admitter.cache.views import at, timestamp
 from admitter.insight.snapshot_file import SnapshotFile, facts
-from admitter.insight.tenant import cluster_queue_of, told_of
+from admitter.insight.tenant import cluster_queue_of, obstacle_of, told_of
 from admitter.policy.snapshot import Facts
 from admitter.quantities.amounts import to_amount, to_quantity
 
@@ -23,12 +25,9 @@ OTHERS: Final = "all-others"
 
 
 def stand_in(snapshot: SnapshotFile, namespace: str, priority_classes: Iterable[str] = ()) -> SnapshotFile:
-    """A snapshot of one namespace, with all that its Jobs need beside.
+    """A snapshot of one namespace without ClusterQueues and flavors, with all that its Jobs need beside.
 
-    Args:
-        snapshot: without ClusterQueues and flavors.
-        namespace: of which it is.
-        priority_classes: names of further ones that count as there; of what value is not known.
+    PriorityClasses with these further names count as there; their values are not known.
     """
     known = facts(snapshot)
     made = _Made(snapshot.taken)
@@ -74,7 +73,11 @@ def _put_queue(made: _Made, known: Facts, queue: str, namespace: str, local: str
     for (flavor, resource), each in cells.items():
         resources.setdefault(resource, []).append({"name": flavor, "quota": {"min": each["max"]}})
     spec = [{"name": resource, "flavors": flavors} for resource, flavors in resources.items()]
-    made.put("clusterqueues", queue, spec={"namespaceSelector": {}, "resources": spec})
+    keys = (key for key in known.views["localqueues"] if cluster_queue_of(known, key) == queue)
+    policy = StopPolicy.HOLD if any(obstacle_of(known, key) for key in keys) else StopPolicy.NONE
+    made.put(
+        "clusterqueues", queue, spec={"namespaceSelector": {}, "resources": spec, "stopPolicy": str(policy)}
+    )
     used: dict[str, dict[str, str]] = {}
     for (flavor, resource), amount in _of_others(known, queue, cells):
         used.setdefault(flavor, {})[resource] = to_quantity(resource, amount)

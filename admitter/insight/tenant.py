@@ -7,6 +7,7 @@ A LocalQueue says what its namespace may know of the ClusterQueue (docs/design/t
 from collections.abc import Iterator
 from typing import Any, Final
 
+from admitter.api.conditions import ActiveReason
 from admitter.cache.views import ObjectView, WorkloadView
 from admitter.client.store import Key
 from admitter.insight.listing import Row, in_order, job_name
@@ -32,6 +33,14 @@ def told_of(known: Facts, local_queue: Key) -> Json | None:
     view: ObjectView | None = known.views["localqueues"].get(local_queue)
     found: Json | None = view.status.get("clusterQueue") if view is not None else None
     return found
+
+
+def obstacle_of(known: Facts, local_queue: Key) -> str:
+    """Why its ClusterQueue admits nothing, as a LocalQueue says it; empty if it does not say so."""
+    view: ObjectView | None = known.views["localqueues"].get(local_queue)
+    conditions = (view.status.get("conditions") or ()) if view is not None else ()
+    inactive = (each for each in conditions if each["reason"] == ActiveReason.CLUSTER_QUEUE_INACTIVE)
+    return next((str(each["message"]) for each in inactive), "")
 
 
 def position(known: Facts, workload: WorkloadView) -> int | None:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
@@ -71,7 +71,7 @@ class ControlPlane(Cluster):
         manifests = read_nodes(nodes) if nodes else []
         programs = ensure_programs(console, kubernetes=kubernetes)
         identity = None if owner is None else ProcessIdentity.of(owner)
-        with exclusive(folder / ".lock", "is starting this control plane", console):
+        with _alone(folder, console):
             running = cls.find(folder)
             if running and kubernetes and running.kubectl != programs["kubectl"]:
                 raise StartError(f"what runs in {folder} is of another release of Kubernetes: stop it first")
@@ -104,30 +104,33 @@ class ControlPlane(Cluster):
         """The API server's audit log, one JSON object a line; there is one if it was asked for."""
         return audit_log(self.folder)
 
-    def run_controller(self) -> Path:
+    def run_controller(self, console: Console | None = None) -> Path:
         """Run the controller, which is installed, beside the control plane; returns its log once it decides.
 
-        One that runs already stays. It ends with the control plane, or alone.
+        One that runs already stays. It ends with the control plane, or alone. The console is as of `start`.
 
         Raises:
-            StartError: it ended, or has not decided after two minutes.
+            StartError: it or the control plane ended, or it has not decided after two minutes.
         """
         wanted, log = self.folder / CONTROLLER_WANTED, self.folder / "logs" / f"{CONTROLLER}.log"
-        if not self._runs_controller():
-            log.unlink(missing_ok=True)
-        wanted.touch()
-        deadline = time.monotonic() + _CONTROLLER_SECONDS
-        while True:
-            told = wanted.exists()
-            text = log.read_text(errors="replace") if log.exists() else ""
-            if not told and any(f'"event":"{word}"' in text for word in _DECIDES):
-                return log
-            ended = not told and not self._runs_controller()
-            if ended or time.monotonic() > deadline:
-                tail = "\n".join(text.splitlines()[-_LOG_TAIL:])
-                how = "ended" if ended else f"does not decide after {_CONTROLLER_SECONDS} s"
-                raise StartError(f"the controller {how}; {log} ends with:\n{tail}")
-            time.sleep(_TICK)
+        with _alone(self.folder, console or Console(stderr=True)):
+            if not self._runs_controller():
+                log.unlink(missing_ok=True)
+            wanted.touch()
+            deadline = time.monotonic() + _CONTROLLER_SECONDS
+            while True:
+                told = wanted.exists()
+                text = log.read_text(errors="replace") if log.exists() else ""
+                if not told and any(f'"event":"{word}"' in text for word in _DECIDES):
+                    return log
+                if self.find(self.folder) is None:
+                    raise StartError("the control plane ended while its controller started")
+                ended = not told and not self._runs_controller()
+                if ended or time.monotonic() > deadline:
+                    tail = "\n".join(text.splitlines()[-_LOG_TAIL:])
+                    how = "ended" if ended else f"does not decide after {_CONTROLLER_SECONDS} s"
+                    raise StartError(f"the controller {how}; {log} ends with:\n{tail}")
+                time.sleep(_TICK)
 
     def _runs_controller(self) -> bool:
         state = SandboxState.load(self.folder)
@@ -159,6 +162,11 @@ class ControlPlane(Cluster):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _alone(folder: Path, console: Console) -> AbstractContextManager[None]:
+    """No other process starts what is in the folder meanwhile."""
+    return exclusive(folder / ".lock", "is starting this control plane or its controller", console)
 
 
 def _start_supervisor(order: StartOrder, console: Console) -> None:

@@ -42,6 +42,8 @@ def _node(place: str, manifest: object) -> Manifest:
     if not isinstance(manifest, dict):
         raise NodesError(f"{place}: is no object")
     kind = (manifest.get("apiVersion"), manifest.get("kind"))
+    if str(kind[1]).endswith("List"):  # others are taken apart
+        raise NodesError(f"{place}: items: a List needs a list of objects")
     if kind != ("v1", "Node"):
         raise NodesError(f"{place}: is {kind[0]} {kind[1]}; only v1 Node is possible here")
     metadata = _mapping(place, "metadata", manifest)

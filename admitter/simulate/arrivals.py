@@ -26,14 +26,10 @@ Json = dict[str, Any]
 
 
 class Arrivals:
-    """The changes of a timeline, each applied at its time.
-
-    Attributes:
-        errors: objects that can't be used.
-    """
+    """The changes of a timeline, each applied at its time."""
 
     def __init__(self, timeline: Timeline, snapshot: Snapshot, lifecycles: Lifecycles) -> None:
-        self.errors: list[Invalid] = list(timeline.errors)
+        self.errors: list[Invalid] = list(timeline.errors)  # objects that can't be used
         self._world = snapshot.world
         self._catalog = snapshot.catalog
         self._lifecycles = lifecycles

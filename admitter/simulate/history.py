@@ -13,16 +13,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One resource in one flavor at one time, in the resource's unit.
+    """One resource in one flavor at one time, in the resource's unit."""
 
-    Attributes:
-        quota: the `min` of all queues and Cohorts together.
-        limit: the `max` of the queue, if only one has quota here; else None.
-        queues: what each queue uses of its own quota, and what it has borrowed; only those that use any.
-    """
-
-    quota: int
-    limit: int | None
+    quota: int  # the `min` of all queues and Cohorts together
+    limit: int | None  # the `max` of the queue, if only one has quota here; else None
+    # what each queue uses of its own quota, and what it has borrowed; only those that use any
     queues: Mapping[str, tuple[int, int]]
 
     @property
@@ -31,19 +26,15 @@ class Use:
 
 
 class History:
-    """Records changes at each call of `look`: values with their times, in seconds since the epoch.
-
-    Attributes:
-        use: by flavor and resource.
-        waiting: how many workloads wait, by queue; only those in which any do.
-        end: the last time.
-    """
+    """Records changes at each call of `look`: values with their times, in seconds since the epoch."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        # by flavor and resource
         self.use: defaultdict[FlavorResource, list[tuple[float, Use]]] = defaultdict(list)
+        # how many workloads wait, by queue; only those in which any do
         self.waiting: list[tuple[float, Mapping[str, int]]] = []
-        self.end = 0.0
+        self.end = 0.0  # the last time
 
     def look(self, now: float) -> None:
         """Record this moment."""

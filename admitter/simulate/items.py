@@ -12,67 +12,40 @@ Key = tuple[str, str]
 
 
 class Event(NamedTuple):
-    """Something that happened to a workload.
+    """Something that happened to a workload."""
 
-    Attributes:
-        time: when, in seconds since the epoch.
-        kind: `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted` or `Finished`.
-        key: namespace and name of the Workload.
-        queue: the ClusterQueue.
-        reason: one word.
-        preemptor: namespace and name of the preemptor.
-    """
-
-    time: float
-    kind: str
-    key: Key
-    queue: str
-    reason: str
-    preemptor: Key | None = None
+    time: float  # when, in seconds since the epoch
+    kind: str  # `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted` or `Finished`
+    key: Key  # namespace and name of the Workload
+    queue: str  # the ClusterQueue
+    reason: str  # one word
+    preemptor: Key | None = None  # its namespace and name
 
 
 @dataclass(slots=True)
 class Run:
-    """One admission of a workload.
+    """One admission of a workload."""
 
-    Attributes:
-        queue: the ClusterQueue.
-        start: in seconds since the epoch.
-        end: likewise; None as long as it runs.
-        evicted: whether it ended by an eviction.
-    """
-
-    queue: str
-    start: float
-    end: float | None = None
-    evicted: bool = False
+    queue: str  # the ClusterQueue
+    start: float  # in seconds since the epoch
+    end: float | None = None  # likewise; None as long as it runs
+    evicted: bool = False  # whether it ended by an eviction
 
 
 @dataclass(slots=True)
 class Item:
-    """A workload of the simulation.
-
-    Attributes:
-        job: its Job; None for a Workload without one.
-        runtime: from its admission, in seconds; None: for ever.
-        phase: where it is in its life.
-        admission: what it holds, or held last.
-        runs: its admissions, in order.
-        order: its last admission's place among all admissions.
-        waiting: why it waits.
-        queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
-        preempted: when it was preempted, in seconds since the epoch; None once it is admitted again.
-    """
+    """A workload of the simulation."""
 
     view: WorkloadView
-    job: JobView | None
-    runtime: float | None
+    job: JobView | None  # None for a Workload without one
+    runtime: float | None  # from its admission, in seconds; None: for ever
     phase: Phase = Phase.PENDING
-    admission: Admission | None = None
-    runs: list[Run] = field(default_factory=list)
-    order: int = 0
+    admission: Admission | None = None  # what it holds, or held last
+    runs: list[Run] = field(default_factory=list)  # its admissions, in order
+    order: int = 0  # its last admission's place among all admissions
     waiting: Waiting | None = None
-    queue: str | None = None
+    queue: str | None = None  # the ClusterQueue that it is in; None if its LocalQueue leads nowhere
+    # when it was preempted, in seconds since the epoch; None once it is admitted again
     preempted: float | None = None
 
     @property

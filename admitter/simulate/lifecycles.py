@@ -34,18 +34,13 @@ Lasts = Callable[[WorkloadView, float], float | None]
 
 
 class Lifecycles:
-    """All workloads, and what is to become of them.
-
-    Attributes:
-        items: the workloads, by UID.
-        gone: workloads that have run, and were deleted.
-        pending_evictions: when they start, by UID of the victim, in seconds since the epoch.
-    """
+    """All workloads, and what is to become of them."""
 
     def __init__(self, snapshot: Snapshot, lasts: Lasts) -> None:
         """Begin with the Workloads of a snapshot; `lasts` says how long they run in all."""
-        self.items: dict[str, Item] = {}
-        self.gone: list[Item] = []
+        self.items: dict[str, Item] = {}  # the workloads, by UID
+        self.gone: list[Item] = []  # workloads that have run, and were deleted
+        # when they start, by UID of the victim, in seconds since the epoch
         self.pending_evictions: dict[str, float] = {}
         self._ends: list[End] = []
         self._leaving: list[str] = []

@@ -40,13 +40,7 @@ def draw(history: History, items: Sequence[Item], start: float, title: str, path
     """Write a picture, in the format that the file's name ends on.
 
     Of more than 20 flavors and resources those with the most use of their quota are drawn.
-
-    Args:
-        history: what was used.
-        items: the workloads.
-        start: of the simulation, in seconds since the epoch.
-        title: stands above.
-        path: of the picture.
+    The simulation starts at `start`, in seconds since the epoch.
 
     Raises:
         PlotError: matplotlib is missing, nothing is to be drawn, or the file can't be written.
@@ -61,7 +55,14 @@ def draw(history: History, items: Sequence[Item], start: float, title: str, path
         raise PlotError("there is nothing to draw: no queue has a quota")
     rows = len(keys) + 1
     undated = {"Date": None} if path.suffix == ".svg" else None  # the same input, the same file
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "admitter", "hatch.linewidth": 0.6}):
+    with rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "admitter",
+            "hatch.linewidth": 0.6,
+            "text.parse_math": False,  # names may have dollar signs in them
+        }
+    ):
         figure = Drawing(figsize=(15, max(LEAST_INCHES, PANEL_INCHES * rows) + 1.2), layout="constrained")
         grid = figure.add_gridspec(rows, 2)
         axes = [figure.add_subplot(grid[row, 0]) for row in range(rows)]

@@ -94,7 +94,7 @@ def makespan(simulator: Simulator) -> float | None:
     ends = [item.runs[-1].end for item in items if item.runs]
     if not ends or None in ends or any(item.phase is not Phase.FINISHED for item in simulator.items.values()):
         return None
-    return max(filter(None, ends)) - min(item.created for item in items)
+    return max(end for end in ends if end is not None) - min(item.created for item in items)
 
 
 def _held(item: Item) -> Admission | None:
@@ -234,7 +234,8 @@ def summary(result: Json) -> str:
         return f"Makespan: {lasted}, until all of {counts.total()} workloads have finished"
     lasted = written_duration(seconds(result["end"]) - seconds(result["start"]))
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    return f"No makespan: not all workloads finish; after {lasted}: {states or 'no workloads'}"
+    why = "no workload ran" if counts.keys() <= {Phase.FINISHED} else "not all workloads finish"
+    return f"No makespan: {why}; after {lasted}: {states or 'no workloads'}"
 
 
 def queue_table(result: Json) -> Table:

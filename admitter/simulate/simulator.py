@@ -16,31 +16,22 @@ from admitter.simulate.rounds import Endless, Rounds
 
 
 class Simulator:
-    """One simulation.
-
-    Attributes:
-        start: when it began, in seconds since the epoch.
-        now: the time, likewise.
-        items: all workloads, by UID.
-        gone: workloads that have run, and were deleted.
-        cycles: how many there were while workloads waited.
-        endless: the preemption loop that has stopped it; None if there is none.
-    """
+    """One simulation."""
 
     def __init__(
         self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
         """Start from a snapshot, which is used up; `lasts` says the runtimes of the workloads in it."""
-        self.start = self.now = timeline.start
+        self.start = self.now = timeline.start  # in seconds since the epoch
         self.engine = snapshot.engine
         self._world = snapshot.world
         self._lifecycles = Lifecycles(snapshot, lasts)
         self._arrivals = Arrivals(timeline, snapshot, self._lifecycles)
-        self.items, self.errors = self._lifecycles.items, self._arrivals.errors
-        self.gone = self._lifecycles.gone
-        self.cycles = 0
+        self.items, self.errors = self._lifecycles.items, self._arrivals.errors  # workloads by UID
+        self.gone = self._lifecycles.gone  # workloads that have run, and were deleted
+        self.cycles = 0  # how many there were while workloads waited
         self._rounds = Rounds(self.engine, self.items, self._lifecycles.age)
-        self.endless: Endless | None = None
+        self.endless: Endless | None = None  # the preemption loop that has stopped it; None if there is none
 
     def run(
         self,

@@ -18,11 +18,8 @@ async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
     """The result of some work in a thread of its own.
 
     The end of the process waits for threads of a pool. This one ends with the process, or as soon as it looks
-    whether it should.
-
-    Args:
-        work: is given a function to be called now and then, which ends it (AbandonedError) if the task that
-            waits for it was cancelled.
+    whether it should: the work gets a function to call now and then, which ends it (AbandonedError) if the
+    task that waits for it was cancelled.
     """
     future: Future[T] = Future()
 

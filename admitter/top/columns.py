@@ -17,25 +17,16 @@ GAP: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """One column of a table.
-
-    Attributes:
-        width: the least number of characters.
-        rank: the highest is left out first.
-        cell: what it says of an item, in so many characters.
-        most: the largest number of characters; 0: no more than the least.
-        style: a style of rich, for all but zeros.
-        drawn: whether it is a picture, which must not be reversed where the cursor is.
-    """
+    """One column of a table."""
 
     title: str
-    width: int
-    rank: int
-    cell: Callable[[T, int], str]
-    most: int = 0
+    width: int  # the least number of characters
+    rank: int  # the highest is left out first
+    cell: Callable[[T, int], str]  # what it says of an item, in so many characters
+    most: int = 0  # the largest number of characters; 0: no more than the least
     right: bool = False
-    style: str = ""
-    drawn: bool = False
+    style: str = ""  # a style of rich, for all but zeros
+    drawn: bool = False  # whether it is a picture, which must not be reversed where the cursor is
 
 
 Placed = tuple[tuple[Column[T], int], ...]

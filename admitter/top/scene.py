@@ -29,21 +29,15 @@ _ASTRAY_PROBLEM: Final = "their LocalQueue, or the ClusterQueue that it names, d
 
 @dataclass(frozen=True, slots=True)
 class TopScene:
-    """All that the views show of one moment.
-
-    Attributes:
-        lines: the tree, each place before those below it.
-        rows: Workloads by the name of their queue, in the order of their turn; those without an existing
-            queue under an empty name.
-        resources: all flavors and resources of the tree, by resource.
-        fullest: the one with the largest part in use; None: there are none.
-    """
+    """All that the views show of one moment."""
 
     known: Facts
-    lines: tuple[OverviewLine, ...]
+    lines: tuple[OverviewLine, ...]  # the tree, each place before those below it
+    # Workloads by the name of their queue, in the order of their turn; those without an existing queue under
+    # an empty name
     rows: Mapping[str, list[Row]]
-    resources: tuple[FlavorResource, ...]
-    fullest: FlavorResource | None
+    resources: tuple[FlavorResource, ...]  # all flavors and resources of the tree, by resource
+    fullest: FlavorResource | None  # that with the largest part in use; None: there are none
 
     def totals(self) -> str:
         """All of the cluster in numbers: the counts of roots are of all below them."""
@@ -157,20 +151,13 @@ class Live:
 
 @dataclass(slots=True)
 class TopState:
-    """Shared by the application, which changes it, and the views, which show it.
+    """Shared by the application, which changes it, and the views, which show it."""
 
-    Attributes:
-        feed: where scenes come from.
-        allowance: how long an estimate of a start may take.
-        scene: the newest; None: there is none yet.
-        trouble: why there is none newer; empty if nothing is wrong.
-        controllers: whether a controller decides; None: it is not known, or it is a snapshot.
-    """
-
-    feed: Feed
-    allowance: Allowance
-    scene: TopScene | None = None
-    trouble: str = ""
+    feed: Feed  # where scenes come from
+    allowance: Allowance  # how long an estimate of a start may take
+    scene: TopScene | None = None  # the newest; None: there is none yet
+    trouble: str = ""  # why there is no newer scene; empty if nothing is wrong
+    # whether a controller decides; None: it is not known, or it is a snapshot
     controllers: ControllerStatus | None = None
 
     def problems(self) -> str:

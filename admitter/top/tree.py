@@ -23,18 +23,12 @@ class SortOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TreePosition:
-    """A line of the tree, as it is shown.
-
-    Attributes:
-        use: of the resource that is shown; None: the place has none of it.
-        below: how many places there are below it.
-        folded: whether these are hidden.
-    """
+    """A line of the tree, as it is shown."""
 
     line: OverviewLine
-    use: OverviewUse | None
-    below: int
-    folded: bool
+    use: OverviewUse | None  # of the resource that is shown; None: the place has none of it
+    below: int  # how many places there are below it
+    folded: bool  # whether these are hidden
 
 
 _ORDERS: Final[dict[SortOrder, Callable[[TreePosition], float]]] = {

@@ -62,8 +62,7 @@ class TopView(Screen[None]):
     """One full screen. Views are stacked; Escape goes back to the one below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
-    keys: ClassVar[str] = ""
-    """The line at the bottom."""
+    keys: ClassVar[str] = ""  # the line at the bottom
 
     def __init__(self, state: TopState) -> None:
         super().__init__()

@@ -12,6 +12,7 @@ from tools.docs.cli import commands
 ROOT = Path(__file__).parents[2]
 STATE = ("--state", str(ROOT / "docs/examples/monday.json"))
 QUEUES = str(ROOT / "docs/examples/first-queue")
+JOB_NAMES = ("job/train-7", "jobs/train-7", "Job/train-7", "job.batch/train-7", "jobs.batch/train-7")
 JOB = ("-n", "team-a", "--estimate-for", "0s", *STATE)
 
 
@@ -67,7 +68,7 @@ def test_a_command_without_files_says_how_to_give_them(words: tuple[str, ...]) -
     assert "Invalid value for -f: " in said(*words, exit_code=2)
 
 
-@pytest.mark.parametrize("name", ["job/train-7", "jobs/train-7", "Job/train-7", "jobs.batch/train-7"])
+@pytest.mark.parametrize("name", JOB_NAMES)
 def test_a_job_may_be_named_with_its_kind(name: str) -> None:
     assert said("explain", name, *JOB) == said("explain", "train-7", *JOB)
 
@@ -75,6 +76,14 @@ def test_a_job_may_be_named_with_its_kind(name: str) -> None:
 @pytest.mark.parametrize("name", ["cq/team-a", "pod/train-7", "job/"])
 def test_what_is_no_job_can_not_be_explained(name: str) -> None:
     assert f"{name!r} is not NAME, job/NAME or wl/NAME" in said("explain", name, *JOB, exit_code=2)
+
+
+@pytest.mark.parametrize("command", ["explain", "history", "pause", "resume", "hold", "drain"])
+@pytest.mark.parametrize("name", ["team-a/train-7", "teama/train-7", "job/team-a/train-7"])
+def test_a_namespace_is_no_part_of_a_name(command: str, name: str) -> None:
+    answer = said(command, name, exit_code=2)
+    assert f"{name!r} is not NAME, job/NAME" in answer
+    assert "; -n names the namespace" in " ".join(answer.replace("│", "").split())
 
 
 @pytest.mark.parametrize("kind", ["cq", "clusterqueue", "clusterqueues", "ClusterQueue", "cq.admitter.dev"])

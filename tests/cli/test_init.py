@@ -91,12 +91,20 @@ def test_the_comment_says_what_it_was_made_from(tmp_path: Path) -> None:
     assert sum(each["kind"] == "Namespace" for each in manifests(without)) == 1
 
 
-@pytest.mark.parametrize("team", ["a", "a=0", "a=x", "a=1.5", "A=1", "a_b=1", "=1", "\x1b=1"])
+@pytest.mark.parametrize(
+    "team", ["a", "a=0", "a=x", "a=1.5", "A=1", "a_b=1", "=1", "\x1b=1", "a=12345678901", "a=000"]
+)
 def test_a_team_that_is_none(team: str) -> None:
     answer = init("--team", team)
     assert answer.exit_code == 2
     assert "--team" in answer.stderr
     assert "\x1b=" not in answer.stderr
+
+
+def test_a_team_with_two_shares() -> None:
+    answer = init("--team", "a=1", "--team", "b=1", "--team", "a=2")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert "a has two shares: give one" in answer.stderr
 
 
 @pytest.mark.parametrize(

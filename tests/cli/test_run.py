@@ -35,3 +35,10 @@ def test_a_context_that_is_missing(tmp_path: Path) -> None:
     assert answer.returncode == 1
     assert answer.stderr.startswith(f"error: no cluster to talk to: {kubeconfig}: ")
     assert "none" in answer.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--print"]])
+def test_an_image_without_a_deployment(options: list[str]) -> None:
+    answer = admitter("install", "--image", "example.com/a:1", "--without-deployment", *options)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "--image and --without-deployment exclude each other" in answer.stderr

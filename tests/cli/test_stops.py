@@ -16,6 +16,7 @@ from admitter.client.errors import DeniedError, api_error
 from admitter.insight.controller_status import ControllerStatus
 from tests.apiserver.loop import run
 from tests.apiserver.server import ApiServer, Json
+from tests.cli.test_alike import JOB_NAMES
 
 COUNTS = {"pendingWorkloads": 3, "admittedWorkloads": 2}
 
@@ -73,9 +74,9 @@ class Desk:
 
         return run(asked()), ControllerStatus((), 0.0, "not asked")
 
-    def say(self, *arguments: str) -> list[str]:
+    def say(self, *arguments: str, within: tuple[str, ...] = ("-n", "blue")) -> list[str]:
         """The lines that a command prints."""
-        answer = CliRunner().invoke(app, [*arguments, "-n", "blue"])
+        answer = CliRunner().invoke(app, [*arguments, *within])
         if answer.exception is not None and not isinstance(answer.exception, SystemExit):
             raise answer.exception
         assert answer.exit_code == 0, answer.stderr
@@ -115,15 +116,43 @@ def test_a_drained_queue_evicts_and_is_resumed(desk: Desk, name: str) -> None:
     assert desk.spec(desk.local)["stopPolicy"] == "None"
 
 
-@pytest.mark.parametrize("name", ["train-7", "job/train-7", "wl/job-train-7"])
+@pytest.mark.parametrize("name", ["train-7", *JOB_NAMES, "wl/job-train-7", "job-train-7"])
 def test_a_job_is_paused_and_resumed(desk: Desk, name: str) -> None:
     title, what = desk.say("pause", name)
     assert title == "Job blue/train-7: active of Workload job-train-7 true -> false"
-    assert what.startswith("  It waits already, and keeps its place in line until admitter resume ")
+    words = "  It waits already, and keeps its place in line until admitter resume job/train-7 -n blue."
+    assert what == words
     assert desk.spec(desk.workload)["active"] is False
     assert desk.say("pause", name) == ["Job blue/train-7 is paused already: nothing is changed."]
     assert desk.say("resume", name)[1:] == ["  It competes for quota again in LocalQueue main."]
     assert desk.spec(desk.workload)["active"] is True
+
+
+def test_a_workload_of_the_name_of_a_job_is_another_one(desk: Desk) -> None:
+    by_hand = f"{OWN}/namespaces/blue/workloads/train-7"
+    pod_sets = [{"name": "main", "count": 1}]
+    desk.make(by_hand, spec={"queueName": "main", "podSets": pod_sets}, status={})
+    assert desk.say("pause", "job/train-7")[0].startswith("Job blue/train-7: ")
+    assert (desk.spec(desk.workload).get("active"), desk.spec(by_hand).get("active")) == (False, None)
+    title, what = desk.say("pause", "wl/train-7")
+    assert title.startswith("Workload blue/train-7: ")
+    assert "until admitter resume wl/train-7 -n blue" in what
+    desk.say("resume", "job/train-7")
+    assert (desk.spec(desk.workload)["active"], desk.spec(by_hand)["active"]) == (True, False)
+
+
+def test_the_workloads_are_listed_once_for_all_that_are_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, get = list[str](), desk.server.get
+
+    async def noted(path: str, query: Any = None) -> Json:
+        asked.append(path)
+        return await get(path, query)
+
+    monkeypatch.setattr(desk.server, "get", noted)
+    assert len(desk.say("pause", "train-7", "job/train-7", "train-7")) == 4
+    assert asked == [f"{OWN}/namespaces/blue/workloads"]
 
 
 def test_a_job_that_runs_is_evicted(desk: Desk) -> None:
@@ -167,6 +196,8 @@ def test_a_queue_without_a_controller_has_no_counts(desk: Desk) -> None:
         (("drain", "train-7"), "admitter pause job/train-7 stops one Job"),
         (("hold", "cq/gups"), "there is no ClusterQueue gups"),
         (("pause", "train-8"), "there is no Workload train-8 in namespace blue, nor one of a Job train-8"),
+        (("pause", "job/job-train-7"), "there is no Workload of a Job job-train-7 in namespace blue"),
+        (("resume", "wl/train-7"), "there is no Workload train-7 in namespace blue"),
     ],
 )
 def test_what_can_not_be_stopped_so_is_refused_with_what_helps(

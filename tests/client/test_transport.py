@@ -13,7 +13,7 @@ from admitter.client.errors import (
     NotFoundError,
     UnreachableError,
 )
-from admitter.client.transport import HttpTransport
+from admitter.client.transport import HttpTransport, _proxy
 from tests.client.faulty_server import FaultyServer, connected
 
 OK: tuple[int, dict[str, str], Any] = (200, {}, {"kind": "Thing"})
@@ -89,14 +89,38 @@ async def test_the_proxy_that_the_environment_names_is_used(monkeypatch: pytest.
     assert len(proxy.seen) == 1
 
 
-async def test_a_host_that_the_environment_excepts_is_reached_without_proxy(
+async def test_a_server_on_the_own_machine_is_reached_without_the_proxy_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.invalid:1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("no_proxy", raising=False)
     server = FaultyServer(calls=deque([OK]))
     async with connected(server) as transport:
         assert await transport.get("/thing") == {"kind": "Thing"}
+
+
+@pytest.mark.parametrize(
+    ("host", "direct"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://127.8.8.8", True),
+        ("https://[::1]:6443/path", True),
+        ("https://LOCALHOST:6443", True),
+        ("https://excepted.invalid:6443", True),
+        ("https://localhost.invalid", False),
+        ("https://10.0.0.1:6443", False),
+        ("https://[fd00::1]:6443", False),
+    ],
+)
+def test_for_which_hosts_the_proxy_of_the_environment_is(
+    monkeypatch: pytest.MonkeyPatch, host: str, direct: bool
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.invalid:1")
+    monkeypatch.setenv("no_proxy", "excepted.invalid")
+    configuration = client.Configuration(host=host)
+    assert _proxy(configuration, host) == ("" if direct else "http://proxy.invalid:1")
+    configuration.proxy = "http://stated.invalid:1"
+    assert _proxy(configuration, host) == "http://stated.invalid:1"
 
 
 @pytest.mark.parametrize("proxy", ["https://me:secret@proxy.example:3128", "me:secret@proxy.example:3128"])

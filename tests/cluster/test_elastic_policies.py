@@ -153,7 +153,7 @@ def test_a_quota_that_breaks_a_rule_is_refused_on_update_too(installed: Cluster,
 def test_a_quota_in_columns(installed: Cluster, namespace: str) -> None:
     create(installed, elastic_quota(namespace, min={"cpu": 4}, namespaces=["a", "b"]))
     heading, row = installed.run_kubectl("get", "ceq", f"--namespace={namespace}").splitlines()
-    assert heading.split() == ["NAME", "NAMESPACES", "USED", "MIN", "MAX", "ACTIVE", "AGE"]
+    assert heading.split() == ["NAME", "NAMESPACES", "USED", "MIN", "MAX", "ACTIVE", "REASON", "AGE"]
     assert row.split()[:2] == ["quota", '["a","b"]']
     assert '{"cpu":4}' in row
 

@@ -13,7 +13,7 @@ from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
 from tests.kinds.described import example, kind_of, pod_sets, related
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("probes")]
 
 GROUP = "kinds.example.com"
 API, ALL = "admissionregistration.k8s.io/v1", {"x-kubernetes-preserve-unknown-fields": True}

@@ -10,7 +10,7 @@ import pytest
 from admitter.api.conditions import WaitingReason
 from admitter.cache.views import parse_workload
 from admitter.cache.world import World
-from admitter.client.errors import ClusterError, UnreachableError, api_error
+from admitter.client.errors import FENCE, ClusterError, UnreachableError, api_error
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
 from admitter.controllers.telemetry.events import Events
@@ -22,6 +22,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KEY = ("finance", "report")
 WORKLOAD: dict[str, Any] = {
     "metadata": {
         "name": "report",
@@ -30,7 +31,7 @@ WORKLOAD: dict[str, Any] = {
         "resourceVersion": "1",
         "creationTimestamp": "2026-01-01T11:00:00Z",
     },
-    "spec": {"queueName": "main", "podSets": []},
+    "spec": {"queueName": "main", "podSets": [{"name": "main", "count": 1}]},
 }
 
 
@@ -56,18 +57,22 @@ class Server:
         return body
 
 
+def reasons_of(server: Server) -> WaitingReasons:
+    """Those of a controller that knows the Workload."""
+    transport, pace, world = cast("Transport", server), Pace(), World()
+    world.workloads.apply(parse_workload(WORKLOAD))
+    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
+    return WaitingReasons(world, gate, Events(transport, lambda: NOON, pace), transport, lambda: NOON, pace)
+
+
 async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> Server:
     monkeypatch.setattr(waiting, "PAUSE_SECONDS", 0.001)
-    server, world = Server(error, refusals), World()
-    world.workloads.apply(parse_workload(WORKLOAD))
-    transport, pace = cast("Transport", server), Pace()
-    events = Events(transport, lambda: NOON, pace)
-    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
-    reasons = WaitingReasons(world, gate, events, transport, lambda: NOON, pace)
-    reasons.want(("finance", "report"), Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
+    server = Server(error, refusals)
+    reasons = reasons_of(server)
+    reasons.want(KEY, Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
     with suppress(TimeoutError):
         await asyncio.wait_for(reasons.run(), 0.2)
-    await events.flush()
+    await reasons.events.flush()
     return server
 
 
@@ -87,6 +92,7 @@ async def test_a_reason_is_told_when_the_server_takes_it_again(
 ) -> None:
     server = await told(error, 3, monkeypatch)
     assert server.told == ["too much is in use"]
+    assert [reason for _, reason, _ in server.events] == ["InsufficientQuota"]
 
 
 async def test_a_reason_that_is_forbidden_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +100,32 @@ async def test_a_reason_that_is_forbidden_is_not_tried_again(monkeypatch: pytest
     assert server.told == []
     words = "the API server refuses the status of its Workload: policy gold forbids it"
     assert server.events == [("Warning", "WriteRefused", words)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [api_error(409, {}), api_error(404, {}), api_error(422, {"message": FENCE}), api_error(500, {})],
+    ids=["changed meanwhile", "gone", "another leads", "failed"],
+)
+async def test_what_is_no_refusal_is_not_told_and_hides_none(error: ClusterError) -> None:
+    server = Server(error, 0)
+    reasons = reasons_of(server)
+    for _ in range(3):
+        reasons.failed("admission not written", KEY, error)
+    await reasons.events.flush()
+    assert server.events == []
+    for _ in range(3):
+        reasons.failed("admission not written", KEY, api_error(403, {"message": "policy gold forbids it"}))
+    await reasons.events.flush()
+    assert [reason for _, reason, _ in server.events] == ["WriteRefused"]
+
+
+async def test_nothing_is_kept_of_a_workload_that_is_gone() -> None:
+    """The answer to a write may come after the event of the deletion."""
+    reasons, gone = reasons_of(Server(api_error(404, {}), 0)), api_error(404, {})
+    reasons.failed("place not written", KEY, gone)
+    assert KEY in reasons.failures
+    reasons.world.workloads.delete(KEY, "uid-1")
+    reasons.gone(KEY)
+    reasons.failed("place not written", KEY, gone)
+    assert KEY not in reasons.failures

@@ -8,16 +8,20 @@ from admitter.cache.world import OWN
 from admitter.client.errors import api_error
 from tests.apiserver.loop import run
 from tests.apiserver.server import Changed, Json
-from tests.convergence.scene import Scene
+from tests.convergence.scene import TEAM, Scene
+
+FORBIDDEN = (403, "Forbidden")
+CONFLICT = (409, "Conflict")
 
 
-def refusing(plural: str, field: str) -> Changed:
+def refusing(plural: str, field: str, answer: tuple[int, str] = FORBIDDEN) -> Changed:
     """A policy that refuses each status of a kind with another value of a field."""
+    status, reason = answer
 
     def policy(changed: str, before: Json | None, after: Json | None) -> None:
         old, new = ((each or {}).get("status") or {} for each in (before, after))
         if changed == plural and old.get(field) != new.get(field):
-            raise api_error(403, {"reason": "Forbidden", "message": f"policy gold forbids {field}"})
+            raise api_error(status, {"reason": reason, "message": f"policy gold forbids {field}"})
 
     return policy
 
@@ -147,6 +151,54 @@ def test_a_refused_admission_is_logged_once_and_told_on_the_job() -> None:
         assert scene.events("job")["WriteRefused"].endswith("policy gold forbids admission")
         scene.server.policies.remove(refuses)
         await scene.settled(lambda: scene.is_done("job"))
+        await scene.kill()
+
+    run(story())
+
+
+def test_an_admission_that_meets_changes_is_no_refused_one() -> None:
+    async def story() -> None:
+        scene = Scene({"a": 1})
+        meets = refusing("workloads", "admission", CONFLICT)
+        scene.server.policies.append(meets)
+        scene.submit("job", "a", 1)
+        with capture_logs() as lines:
+            await scene.start()
+            await asyncio.sleep(60)
+        assert len([line for line in lines if line["event"] == "admission not written"]) > 2
+        scene.server.policies.remove(meets)
+        await scene.settled(lambda: scene.is_done("job"))
+        assert "WriteRefused" not in scene.events("job")
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_hold_is_told_once_and_is_no_warning() -> None:
+    async def story() -> None:
+        scene = Scene({"a": 1})
+        queue, local = f"{OWN}/clusterqueues/a", f"{OWN}/namespaces/{TEAM}/localqueues/a"
+        scene.server.write(queue, {"spec": {"stopPolicy": "Hold"}})
+        scene.submit("waits", "a", 1)
+        await scene.start()
+
+        def active() -> str:
+            conditions = (scene.server.find(local).get("status") or {}).get("conditions") or ({"reason": ""},)
+            return str(conditions[0]["reason"])
+
+        await scene.settled(lambda: active() == "ClusterQueueInactive")
+        scene.server.write(queue, {"spec": {"stopPolicy": "None"}})
+        await scene.settled(lambda: active() == "Ready")
+        told = {"Stopped": "Normal", "Ready": "Normal"}
+        await scene.server.until(lambda: types(scene, "a", "ClusterQueue") == told)
+        await scene.settled(lambda: scene.is_done("waits"))
+        scene.server.write(local, {"spec": {"stopPolicy": "Hold"}})
+        scene.submit("later", "a", 1)
+        await scene.server.until(lambda: "QueueStopped" in types(scene, "later"))
+        await scene.server.until(lambda: bool(types(scene, "a", "LocalQueue")))
+        assert types(scene, "a", "LocalQueue") == {"Stopped": "Normal"}, "its own, not its ClusterQueue's"
+        assert set((types(scene, "waits") | types(scene, "later")).values()) == {"Normal"}
+        assert "ClusterQueueStopped" in types(scene, "waits")
         await scene.kill()
 
     run(story())

@@ -70,6 +70,11 @@ def pod(node_name: str, owner: str = "", namespace: str = "kube-system", cpu: st
             id="taints-tell-them-apart",
         ),
         pytest.param(
+            [node("a", {TYPE: "m5"}), node("b", {TYPE: "m5"}, "dedicated"), node("c", {TYPE: "m5-2"})],
+            {"m5": {TYPE: "m5"}, "m5-2": {TYPE: "m5"}, "m5-2-2": {TYPE: "m5-2"}},
+            id="a-number-that-another-is-called-by",
+        ),
+        pytest.param(
             [
                 node("a", {TYPE: "m5"}),
                 node("b", {TYPE: "m5"}, "node.kubernetes.io/unreachable", ready=False),
@@ -98,6 +103,12 @@ def test_what_has_devices_comes_last_with_its_memory() -> None:
     assert gpus.taints == (Taint(GPU, "", "NoSchedule"),)
     assert str(gpus) == "1 node: 4 cpu, 8Gi memory, 8 nvidia.com/gpu"
     assert "pods" not in cpus.offers
+
+
+@pytest.mark.parametrize("memory", ["9" * 400, "1" + "0" * 9, "much", "-1", ""])
+def test_memory_that_no_gpu_has_is_not_known(memory: str) -> None:
+    (found,) = hardware([gpu_node("a", {"nvidia.com/gpu.memory": memory})], {})
+    assert found.gpu_memory is None
 
 
 def test_what_daemon_sets_and_system_pods_request_is_not_for_jobs() -> None:

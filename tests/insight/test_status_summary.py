@@ -24,9 +24,9 @@ def condition(kind: str, message: str) -> Json:
     return {"type": kind, "status": "True", "reason": "Because", "message": message, **since}
 
 
-def said(name: str, *workloads: Json) -> Json | None:
+def said(name: str, *workloads: Json, kind: str | None = None) -> Json | None:
     known = Facts(0.0, views={"workloads": {view.key: view for view in readable(workloads, "workloads")}})
-    view = find(known, "n", name)
+    view = find(known, "n", name, kind)
     return summary(view) if view is not None else None
 
 
@@ -42,6 +42,19 @@ def test_it_is_found_by_either_name(name: str) -> None:
         "message": "asks too much",
     }
     assert said("c", waits) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [("Job", "job-a-1"), ("Workload", "a"), (None, "a")], ids=["job/a", "wl/a", "a"]
+)
+def test_a_kind_tells_a_job_from_a_workload_of_the_same_name(kind: str | None, found: str) -> None:
+    of_job, by_hand = workload("job-a-1", "a"), workload("a", "")
+    by_hand["metadata"]["ownerReferences"] = []
+    answer = said("a", by_hand, of_job, kind=kind)
+    assert answer is not None
+    assert answer["workload"] == found
+    assert said("a", by_hand, kind="Job") is None
+    assert said("a", of_job, kind="Workload") is None
 
 
 def test_of_several_that_a_job_name_had_the_one_that_is_not_over_counts() -> None:

@@ -5,13 +5,14 @@ import pytest
 from admitter.insight.forecast.playout import Effect
 from admitter.insight.snapshot_file import facts
 from admitter.insight.stand_in import stand_in
-from admitter.insight.tenant import lines, position, rows
+from admitter.insight.tenant import lines, obstacle_of, position, rows
 from admitter.insight.what_if.compare import compare
 from admitter.policy.snapshot import Facts
 from admitter.simulate.manifests import Change
 from tests.insight.states import NOW, Json, State
 
 GPU = "nvidia.com/gpu"
+INACTIVE = "ClusterQueueInactive"
 
 
 def namespace(told: Json | None, *, held: str = "") -> State:
@@ -75,6 +76,19 @@ def test_what_the_namespace_holds_itself_is_counted_once() -> None:
 def test_what_is_borrowed_is_no_more_than_there_is() -> None:
     state = namespace(told(used="12", borrowed="4", free="0"))
     assert tried(state, "1") is Effect.WAITS
+
+
+@pytest.mark.parametrize(("reason", "effect"), [(INACTIVE, Effect.BLOCKED), ("Stopped", Effect.ADMITTED)])
+def test_a_queue_that_admits_nothing_admits_no_further_job(reason: str, effect: Effect) -> None:
+    """By what another LocalQueue says; that the other one is stopped itself means nothing here."""
+    state = namespace(told())
+    since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    active = {"type": "Active", "status": "False", "reason": reason, "message": "it is so", **since}
+    status = {"clusterQueue": told(), "conditions": [active]}
+    state.put("localqueues", "other", "blue", spec={"clusterQueue": "gpus"}, status=status)
+    assert tried(state, "2") is effect
+    assert obstacle_of(known(state), ("blue", "other")) == ("it is so" if reason == INACTIVE else "")
+    assert obstacle_of(known(state), ("blue", "main")) == ""
 
 
 def test_a_priority_class_that_can_not_be_read_is_no_reason_to_wait() -> None:

@@ -56,7 +56,14 @@ status: {capacity: {cpu: "3"}}
             id="another kind",
         ),
         pytest.param("{kind: Node}", "document 1: is None Node; only v1 Node", id="no apiVersion"),
-        pytest.param("{kind: List}", "document 1: is None List; only v1 Node", id="List of nothing"),
+        pytest.param(
+            "{kind: List}", "document 1: items: a List needs a list of objects", id="List of nothing"
+        ),
+        pytest.param(
+            "{apiVersion: v1, kind: NodeList, items: {}}",
+            "document 1: items: a List needs a list of objects",
+            id="List of one kind of nothing",
+        ),
         pytest.param("{kind: List, items: [3]}", "document 1: is no object", id="no object in a List"),
         pytest.param("{apiVersion: v1, kind: Node}", "metadata.name: a node needs a name", id="no name"),
         pytest.param(NODE % "7", "metadata.name: a node needs a name", id="a number for a name"),

@@ -3,13 +3,20 @@
 import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.state import SandboxState
+from admitter.sandbox.folders import exclusive
+from admitter.sandbox.processes import ProcessIdentity
+from admitter.sandbox.state import Phase, SandboxState
 from admitter.sandbox.toolchain import PACKAGES
 from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
@@ -119,3 +126,36 @@ def test_a_supervisor_that_can_not_start_says_why(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(StartError, match="was stopped while it started"):
         ControlPlane.start(folder)
+
+
+@contextmanager
+def ready(folder: Path) -> Iterator[ControlPlane]:
+    """A control plane with a supervisor that does nothing."""
+    with started("/bin/sleep", "600") as supervisor:
+        (folder / "logs").mkdir(parents=True)
+        SandboxState(Phase.READY, ProcessIdentity.of(supervisor.pid)).save(folder)
+        plane = ControlPlane.find(folder)
+        assert plane
+        yield plane
+
+
+def test_a_start_of_the_controller_ends_with_its_control_plane(folder: Path) -> None:
+    with ready(folder) as plane, ThreadPoolExecutor() as pool:
+        running = pool.submit(plane.run_controller)
+        eventually((folder / CONTROLLER_WANTED).exists, "the controller is wanted")
+        assert ControlPlane.stop_in(folder)
+        with pytest.raises(StartError, match="the control plane ended while its controller started"):
+            running.result(timeout=30)
+
+
+def test_one_process_at_a_time_starts_the_controller(folder: Path) -> None:
+    wanted, log, said = folder / CONTROLLER_WANTED, folder / "logs" / f"{CONTROLLER}.log", StringIO()
+    with ready(folder) as plane, ThreadPoolExecutor() as pool:
+        with exclusive(folder / ".lock", "", Console(file=StringIO())):
+            running = pool.submit(plane.run_controller, Console(file=said))
+            eventually(lambda: "or its controller: waiting for it" in said.getvalue(), "it waits")
+            assert not wanted.exists()
+        eventually(wanted.exists, "the controller is wanted")
+        log.write_text('{"event":"deciding"}')
+        wanted.unlink()
+        assert running.result(timeout=30) == log

@@ -95,6 +95,11 @@ def test_what_was_deleted_is_drawn_and_what_ended_before_is_not(tmp_path: Path) 
     assert {"team/gone", "team/stays"} <= {*words}
 
 
+def test_names_with_dollar_signs_are_no_formulas(tmp_path: Path) -> None:
+    jobs = [asks(name, 1, lasts="1m") for name in (r"a$\fra{x}$b", "$x$")]
+    assert {r"team/a$\fra{x}$b", "team/$x$"} <= {*drawn(tmp_path, *QUEUES, *jobs)}
+
+
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -104,10 +109,13 @@ def test_what_was_deleted_is_drawn_and_what_ended_before_is_not(tmp_path: Path) 
 )
 def test_a_picture_that_cannot_be_written(tmp_path: Path, name: str, complaint: str) -> None:
     path = tmp_path / "queues.json"
-    path.write_text(json.dumps(QUEUES[1]))
+    invalid = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Cohort", "metadata": {"name": "c"}, "spec": 5}
+    path.write_text(json.dumps({"kind": "List", "items": [QUEUES[1], invalid]}))
     answer = admitter("simulate", str(path), "--plot", str(tmp_path / name))
     assert answer.returncode == 2
     assert complaint in " ".join(answer.stderr.split())
+    assert answer.stderr.startswith("Cohort c: spec"), "the simulation is over: what it found is shown"
+    assert "No makespan: no workload ran" in answer.stdout
 
 
 def test_what_is_noted_is_what_has_changed() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.objects import cluster_queue, job, local_queue
+from tests.cluster.objects import cluster_queue, job, local_queue, workload
 from tests.simulate.test_simulate import QUEUES, admitter, annotate, asks, simulate
 
 PREEMPTING = cluster_queue(
@@ -68,7 +68,19 @@ def test_what_never_ends_has_no_makespan(tmp_path: Path) -> None:
 
 def test_nothing_to_do(tmp_path: Path) -> None:
     assert simulate(tmp_path, *QUEUES)["makespan"] is None
-    assert table(tmp_path)[2].startswith("No makespan: not all")
+    assert table(tmp_path)[2] == "No makespan: no workload ran; after 0s: no workloads"
+
+
+def test_what_ended_before_has_no_makespan(tmp_path: Path) -> None:
+    over = workload("team", "over")
+    over["status"] = {"conditions": [{"type": "Finished", "status": "True", "reason": "Succeeded"}]}
+    assert simulate(tmp_path, *QUEUES, over)["makespan"] is None
+    assert "No makespan: no workload ran; after 0s: 1 Finished" in table(tmp_path)
+
+
+def test_an_end_at_the_beginning_of_time_is_one(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *QUEUES, asks("one", 1, created="1970-01-01T00:00:00Z", lasts="0"))
+    assert (result["makespan"], result["end"]) == (0, "1970-01-01T00:00:00Z")
 
 
 def test_jobs_without_a_name_are_numbered(tmp_path: Path) -> None:

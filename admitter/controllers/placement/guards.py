@@ -111,11 +111,7 @@ def kueue(transport: Transport, clock: Clock) -> Presence:
 
 
 async def say_what_is_missing(transport: Transport) -> str:
-    """Say which policies the API server lacks.
-
-    Returns:
-        That it has none of their kind, if it is so.
-    """
+    """Say which policies the API server lacks; returns that it has none of their kind, if it is so."""
     try:
         version = await mutating_version(transport)
         if version is None:

@@ -48,13 +48,7 @@ Target = tuple[str, Key]
 
 @dataclass(eq=False)
 class QuotaStatuses:
-    """Counts workloads by queue, and writes the status of what changed.
-
-    Attributes:
-        kinds: by plural, those with a status that this writes: where they are, and how the status is made.
-        activity: an object, with its kind's plural, works no more or works again: its condition `Active`.
-        closed: whether changes are only counted: a follower looks at everything when it leads.
-    """
+    """Counts workloads by queue, and writes the status of what changed."""
 
     world: World
     catalog: Catalog
@@ -64,6 +58,7 @@ class QuotaStatuses:
     pace: Pace
 
     def __post_init__(self) -> None:
+        # an object, with its kind's plural, works no more or works again: its condition `Active`
         self.activity: Signal[[str, ObjectView, Json]] = Signal()
         self._failures = Failures[Target]()
         self._ledger = self.engine.ledger
@@ -71,7 +66,7 @@ class QuotaStatuses:
         self._pending: Counter[Key] = Counter()
         self._admitted: Counter[Key] = Counter()
         self._admitted_by: Counter[str] = Counter()
-        self.closed = False
+        self.closed = False  # whether changes are only counted: a follower looks at everything when it leads
         self._changed: set[Target] = set()
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
@@ -79,6 +74,7 @@ class QuotaStatuses:
             self.world, self.catalog, self.engine, self._visible, partial(self.touch, "localqueues")
         )
         world = self.world
+        # by plural, those with a status that this writes: where they are, and how the status is made
         self.kinds: dict[str, tuple[Store[ObjectView], Callable[[ObjectView], Json]]] = {
             "clusterqueues": (world.cluster_queues, self._cluster_queue),
             "localqueues": (world.local_queues, self._local_queue),
@@ -221,8 +217,14 @@ class QuotaStatuses:
         log.log(level, "status not written", kind=plural, **place, name=key[1], error=str(error))
 
     def _tell_whether_active(self, plural: str, view: ObjectView, wanted: Json) -> None:
-        """Tell that an object works no more, and why, or works again."""
+        """Tell that an object works no more, and why, or works again.
+
+        What is only so of a LocalQueue's ClusterQueue is told there, once, and not at each LocalQueue.
+        """
         before, now = (_active(status.get("conditions") or ()) for status in (view.status, wanted))
+        inactive = now if now["status"] == "False" else before
+        if inactive.get("reason") == ActiveReason.CLUSTER_QUEUE_INACTIVE:
+            return
         changed = [now.get(field) != before.get(field) for field in ("status", "reason")]
         if any(changed) if now["status"] == "False" else before.get("status") == "False":
             self.activity(plural, view, now)

@@ -41,12 +41,8 @@ class VisibleQueues:
     ) -> None:
         """Nothing is due.
 
-        Args:
-            world: what was read.
-            catalog: which has the ClusterQueues' rules.
-            engine: which has the use, and the order of what waits.
-            counts: the fields of a ClusterQueue that a namespace may see, without its line.
-            touch: has a LocalQueue written that says what is no longer so.
+        `counts` makes the fields of a ClusterQueue that a namespace may see, without its line; `touch` has a
+        LocalQueue written that says what is no longer so.
         """
         self._world = world
         self._catalog = catalog

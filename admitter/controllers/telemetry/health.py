@@ -33,19 +33,12 @@ class ProcessState(NamedTuple):
 
 @dataclass(frozen=True)
 class Probes:
-    """The answers to the probes.
+    """The answers to the probes."""
 
-    Attributes:
-        problem: why the process has to be started again; None if it works.
-        state: what it does, and whether that is what it is there for.
-        page: all metrics, in Prometheus' text format.
-        access: asks the API server which users may read them; None: all may.
-    """
-
-    problem: Callable[[], str | None]
-    state: Callable[[], ProcessState]
-    page: Callable[[], Awaitable[bytes]]
-    access: Access | None = None
+    problem: Callable[[], str | None]  # why the process has to be started again; None if it works
+    state: Callable[[], ProcessState]  # what the process does, and whether that is what it is there for
+    page: Callable[[], Awaitable[bytes]]  # all metrics, in Prometheus' text format
+    access: Access | None = None  # asks the API server which users may read the metrics; None: all may
 
 
 class Pulse:

@@ -41,14 +41,7 @@ LONGEST_GATHER_SECONDS: Final = 1.0
 
 @dataclass(eq=False)
 class Admissions:
-    """Runs cycles whenever something changed.
-
-    Attributes:
-        feed: brings the engine up to date; changes of pods and Jobs concern it alone.
-        overruled: set when the API server says that another controller decides.
-        usage_changed: a queue with this name has quota free again that orphaned pods used.
-        decided: a cycle is over that took so many seconds.
-    """
+    """Runs cycles whenever something changed."""
 
     world: World
     engine: Engine
@@ -59,8 +52,9 @@ class Admissions:
     transport: Transport
 
     def __post_init__(self) -> None:
+        # a queue with this name has quota free again that orphaned pods used
         self.usage_changed: Signal[[str]] = Signal()
-        self.decided: Signal[[float]] = Signal()
+        self.decided: Signal[[float]] = Signal()  # a cycle is over that took so many seconds
         self._cycle_due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._gather = GATHER_SECONDS
@@ -71,8 +65,10 @@ class Admissions:
         self._reservations = ReservationWriter(world, self.engine, reasons, writes)
         self._reservations.on_due.listen(self._cycle_due.set)
         orphaned = self._orphaned_pods
+        # changes of pods and Jobs concern the feed alone
         self.feed = EngineFeed(world, self.engine, self.gate, reasons, orphaned, self.schedule_cycle)
         self._writer = DecisionWriter(world, self.gate, self.feed, reasons, self._reservations, writes)
+        # set when the API server says that another controller decides
         self.overruled = self._writer.overruled
         self._reworded: set[str] = set()
         self.catalog.news.queue.listen(self._reworded.add)

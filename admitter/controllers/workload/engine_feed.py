@@ -22,30 +22,23 @@ from admitter.policy.lifecycle import Phase, phase_of
 
 @dataclass(eq=False)
 class EngineFeed:
-    """Feeds the engine, except with Workloads for which a decision is being written.
-
-    Attributes:
-        fed: called after everything that is taken in: there may be something to decide.
-        restored: whether what was there at the start has been taken in.
-        keys: of Workloads, by UID.
-        writing: the writes of decisions, by UID of the Workload.
-        refused: UIDs of Workloads that do not compete for a while: the API server refused what was written.
-        changed_pods: the Workloads with pods that have changed; those of one Workload are taken in together.
-    """
+    """Feeds the engine, except with Workloads for which a decision is being written."""
 
     world: World
     engine: Engine
     gate: Gate
     reasons: WaitingReasons
     orphaned_pods: OrphanedPods
-    fed: Callable[[], None]
+    fed: Callable[[], None]  # called after everything that is taken in: there may be something to decide
 
     def __post_init__(self) -> None:
         self._intake = Intake(self.world, self.engine, self.gate)
-        self.restored = False
-        self.keys: dict[str, Key] = {}
-        self.writing: dict[str, asyncio.Task[None]] = {}
+        self.restored = False  # whether what was there at the start has been taken in
+        self.keys: dict[str, Key] = {}  # of Workloads, by UID
+        self.writing: dict[str, asyncio.Task[None]] = {}  # the writes of decisions, by UID of the Workload
+        # UIDs of Workloads that do not compete for a while: the API server refused what was written
         self.refused: set[str] = set()
+        # the Workloads with pods that have changed; those of one Workload are taken in together
         self.changed_pods: set[Key] = set()
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:

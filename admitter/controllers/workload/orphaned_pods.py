@@ -29,18 +29,12 @@ LATER_SECONDS: Final = 5.0
 
 
 class DeletedWorkload(NamedTuple):
-    """A Workload that is gone, with what it held.
-
-    Attributes:
-        uid: its own; empty if it is gone for longer than this process lives, and an older version wrote it.
-        holder: the UID under which its quota counts: its own, or that of its Job.
-        job: its Job's name; empty if that is gone too.
-    """
+    """A Workload that is gone, with what it held."""
 
     key: Key
-    uid: str
-    holder: str
-    job: str
+    uid: str  # its own; empty if it is gone for longer than this process lives, and an older version wrote it
+    holder: str  # the UID under which its quota counts: its own, or that of its Job
+    job: str  # its Job's name; empty if that is gone too
 
     def counts(self, pod: PodView) -> bool:
         """Whether a pod is counted with it."""

@@ -38,16 +38,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReservationRecord:
-    """The pending reservation that the status of a Workload is to have.
-
-    Attributes:
-        place: its status; without an admission once it was used or given up.
-        waiting: why the Workload waits, to be written with it; None: that has been written.
-    """
+    """The pending reservation that the status of a Workload is to have."""
 
     key: Key
     queue: str
-    place: ReservationStatus
+    place: ReservationStatus  # without an admission once it was used or given up
+    # why the Workload waits, to be written with it; None: that has been written
     waiting: Waiting | None = None
 
 

@@ -12,7 +12,15 @@ import structlog
 from admitter.api.conditions import ConditionType, EventReason
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import ApiError, ClusterError, ConflictError, NotFoundError, is_retryable
+from admitter.client.errors import (
+    ApiError,
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    is_retryable,
+    is_too_late,
+    level_of,
+)
 from admitter.client.failures import Failures
 from admitter.client.pace import Pace
 from admitter.client.store import Key
@@ -33,11 +41,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(eq=False)
 class WaitingReasons:
-    """Collects reasons and writes those that are news.
-
-    Attributes:
-        failures: of writes to statuses of Workloads, be it of reasons or of decisions.
-    """
+    """Collects reasons and writes those that are news."""
 
     world: World
     gate: Gate
@@ -45,13 +49,14 @@ class WaitingReasons:
     transport: Transport
     clock: status.Clock
     pace: Pace
+    # of writes to statuses of Workloads, be it of reasons or of decisions
     failures: Failures[Key] = field(init=False)
     _wanted: dict[Key, Waiting] = field(default_factory=dict)
     _spelled: dict[int, tuple[Waiting, str]] = field(default_factory=dict)
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.failures = Failures(self._refused, told_after=REFUSALS_TOLD)
+        self.failures = Failures(self._refused, REFUSALS_TOLD, _is_refused)
 
     def want(self, key: Key, waiting: Waiting) -> None:
         self._wanted[key] = waiting
@@ -125,7 +130,7 @@ class WaitingReasons:
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             self.failed("reason not written", key, error)
-            if not is_retryable(error):
+            if _is_refused(error):
                 self._refused(key, error)  # at once: asking again would change nothing
             return not is_retryable(error)
         self.failures.over(key, "reason not written")
@@ -134,7 +139,9 @@ class WaitingReasons:
 
     def failed(self, what: str, key: Key, error: ClusterError) -> None:
         """A write to the status of a Workload has failed."""
-        level = self.failures.note(key, error, what).level
+        level = level_of(error)
+        if self.world.workloads.get(key) is not None:  # its end is told once: what fails later would stay
+            level = self.failures.note(key, error, what).level
         log.log(level, what, namespace=key[0], workload=key[1], error=str(error))
 
     def _refused(self, key: Key, error: Exception) -> None:
@@ -150,6 +157,11 @@ class WaitingReasons:
         if known is None:  # the object is kept too, so that no other one gets its identity
             known = self._spelled[id(waiting)] = (waiting, self.gate.message_at(waiting, self.clock()))
         return known[1]
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether users are to know of a failure: a server that fails may take the same write a little later."""
+    return not is_retryable(error) and not is_too_late(error)
 
 
 def _says(workload: WorkloadView, reason: str, message: str, queue: str | None) -> bool:

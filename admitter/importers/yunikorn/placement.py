@@ -44,25 +44,18 @@ class RuleReader:
     """Reads the placement rules of a partition, and accounts for their fields.
 
     What finds that nothing here means a rule raises RefusedError.
-
-    Attributes:
-        rules: what the rules become.
-        by_label: whether a Job's own label can decide.
-        by_default: whether there are no rules, so that a label has to name the queue.
-        makes_by_namespace: whether a namespace gets a queue of its own, so that its annotations count.
-        asks_parent: whether its annotation says what that queue is below.
-        creates_by_label: whether a queue is made that only a label names.
     """
 
     source: ManifestSource
     tree: YuniKornTree
     names: Names
-    rules: list[Json] = field(default_factory=list)
-    by_label: bool = False
-    by_default: bool = False
+    rules: list[Json] = field(default_factory=list)  # what the rules become
+    by_label: bool = False  # whether a Job's own label can decide
+    by_default: bool = False  # whether there are no rules, so that a label has to name the queue
+    # whether a namespace gets a queue of its own, so that its annotations count
     makes_by_namespace: bool = False
-    asks_parent: bool = False
-    creates_by_label: bool = False
+    asks_parent: bool = False  # whether a namespace's annotation says what its queue is below
+    creates_by_label: bool = False  # whether a queue is made that only a label names
 
     def read(self, path: str) -> None:
         """Read the rules in the list at a path; without any, a queue is what a label says."""

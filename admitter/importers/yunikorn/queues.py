@@ -160,21 +160,13 @@ class YuniKornTree:
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a queue inherits from the queues above it.
+    """What a queue inherits from the queues above it."""
 
-    Attributes:
-        path: the path of the queue above, without `root.`.
-        preempts: whether it may reclaim its guaranteed quota.
-        protected: whether no other queue may take quota from it.
-        guaranteed: whether a queue above it has guaranteed quota.
-        delay: how long it waits before it reclaims; None: not set.
-    """
-
-    path: str = ""
-    preempts: bool = True
-    protected: bool = False
-    guaranteed: bool = False
-    delay: str | None = None
+    path: str = ""  # the path of the queue above, without `root.`
+    preempts: bool = True  # whether it may reclaim its guaranteed quota
+    protected: bool = False  # whether no other queue may take quota from it
+    guaranteed: bool = False  # whether a queue above it has guaranteed quota
+    delay: str | None = None  # how long it waits before it reclaims; None: not set
     access: YuniKornAccess = field(default_factory=YuniKornAccess)
 
 

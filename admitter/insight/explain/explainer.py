@@ -28,53 +28,33 @@ class UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Another Workload that the answer names.
+    """Another Workload that the answer names."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        priority: its own.
-        ends: when it is expected to end, in seconds since the epoch; None: unknown.
-        not_evicted: why it is not evicted for this one; empty if it could be.
-        unproven: whether its end is known from its unproven stated runtime only.
-    """
-
-    key: Key
+    key: Key  # namespace, and name of its Job or its own
     priority: int
-    ends: float | None = None
-    not_evicted: str = ""
-    unproven: bool = False
+    ends: float | None = None  # when it is expected to end, in seconds since the epoch; None: unknown
+    not_evicted: str = ""  # why it is not evicted for this one; empty if it could be
+    unproven: bool = False  # whether its end is known from its unproven stated runtime only
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that is known of one Job or Workload.
+    """All that is known of one Job or Workload."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        workload: the Workload; None for a Job that Admitter has nothing to do with.
-        queue: the engine's name of its ClusterQueue or elastic quota; None if its LocalQueue leads nowhere.
-        waiting: why it waits, in one word and a sentence; None if it does not.
-        explanation: what the engine says of it; None if it does not compete.
-        position: its place in line, from 1, as lists show it; None if it does not wait in a queue.
-        ahead: the workloads before it in line, in order.
-        blocking: the blocking workloads.
-        sought: whether the search for them ended; if not, `blocking` is empty.
-        hints: possible mistakes, and what to do about them.
-        ends: when it is expected to end, if it runs; in seconds since the epoch.
-        owners: namespace and name of each workload with a claim on quota that this one needs, by UID.
-    """
-
-    key: Key
-    workload: WorkloadView | None
+    key: Key  # namespace, and name of its Job or its own
+    workload: WorkloadView | None  # None for a Job that Admitter has nothing to do with
+    # the engine's name of its ClusterQueue or elastic quota; None if its LocalQueue leads nowhere
     queue: str | None = None
-    waiting: Waiting | None = None
-    explanation: Explanation | None = None
+    waiting: Waiting | None = None  # why it waits, in one word and a sentence; None if it does not
+    explanation: Explanation | None = None  # what the engine says of it; None if it does not compete
+    # its place in line, from 1, as lists show it; None if it does not wait in a queue
     position: int | None = None
-    ahead: tuple[Other, ...] = ()
+    ahead: tuple[Other, ...] = ()  # the workloads before it in line, in order
     blocking: tuple[Other, ...] = ()
-    sought: bool = True
-    hints: tuple[str, ...] = ()
-    ends: float | None = None
+    sought: bool = True  # whether the search for blocking workloads ended; if not, `blocking` is empty
+    hints: tuple[str, ...] = ()  # possible mistakes, and what to do about them
+    ends: float | None = None  # when it is expected to end, if it runs; in seconds since the epoch
+    # namespace and name of each workload with a claim on quota that this one needs, by UID
     owners: Mapping[str, Key] = field(default_factory=dict)
 
 

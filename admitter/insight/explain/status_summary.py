@@ -1,9 +1,10 @@
 """What a Workload's own status says: all that some users may read, and the first answer for the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from admitter.cache.views import WorkloadView
+from admitter.client.store import Key
 from admitter.insight.listing import job_name
 from admitter.policy.snapshot import Facts
 
@@ -13,13 +14,16 @@ _CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": 
 """By state, the condition with the message to show."""
 
 
-def find(known: Facts, namespace: str, name: str) -> WorkloadView | None:
-    """The Workload of a name, or that of the Job of that name; None if there is none."""
-    workloads = known.views.get("workloads", {})
-    if (namespace, name) in workloads:
-        own: WorkloadView = workloads[namespace, name]
+def find(known: Facts, namespace: str, name: str, kind: str | None = None) -> WorkloadView | None:
+    """The Workload of a name, or that of the Job of that name; None if there is none.
+
+    With a kind only what has the name as that kind: a Workload of the same name may be that of no Job.
+    """
+    views: Mapping[Key, WorkloadView] = known.views.get("workloads", {})
+    own = views.get((namespace, name))
+    if kind == "Workload" or (own is not None and kind is None):
         return own
-    of_job = (view for key, view in workloads.items() if key[0] == namespace and job_name(view) == name)
+    of_job = (view for key, view in views.items() if key[0] == namespace and view.job and view.job[0] == name)
     return min(of_job, key=lambda view: view.finished, default=None)
 
 

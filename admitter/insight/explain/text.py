@@ -23,10 +23,7 @@ SHOWN: Final = 5
 def opening(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None = None) -> Iterator[str]:
     """What is known at once, a line at a time: why it waits, the flavors tried, the workloads ahead of it.
 
-    Args:
-        answer: about a Job or a Workload.
-        snapshot: in which it was found.
-        controllers: whether a controller decides about it; None: the snapshot is of no cluster that is there.
+    Without `controllers` the snapshot is of no cluster that is there.
     """
     title = "/".join(answer.key)
     state = _state(answer)

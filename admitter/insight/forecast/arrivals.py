@@ -34,25 +34,16 @@ Coming = tuple[float, WorkloadView, Runtimes]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Workloads of equal requests and priority that keep coming.
+    """Workloads of equal requests and priority that keep coming."""
 
-    Attributes:
-        members: those that have come, with their runtimes.
-        since: when the first came, in seconds since the epoch.
-        so_far: how long the kind has come, in seconds.
-    """
-
-    members: tuple[tuple[WorkloadView, Runtimes], ...]
-    since: float
-    so_far: float
+    members: tuple[tuple[WorkloadView, Runtimes], ...]  # those that have come, with their runtimes
+    since: float  # when the first came, in seconds since the epoch
+    so_far: float  # how long the kind has come, in seconds
 
     def again(self, begins: float, times: float, most: int) -> Iterator[Coming]:
-        """The members that come again, each with the seconds from now.
+        """The members that come again, each with the seconds from now, and no more than `most`.
 
-        Args:
-            begins: the part of the time so far at which they begin.
-            times: how long they go on, in multiples of the time so far.
-            most: the most members.
+        They begin at the part `begins` of the time so far, and go on for so many `times` that time.
         """
         skipped = begins * self.so_far
         lap = sorted(
@@ -74,12 +65,9 @@ class Arrivals:
     """What may come to one tree, as seen at one moment."""
 
     def __init__(self, workloads: Iterable[WorkloadView], durations: Durations, now: float) -> None:
-        """Find the kinds that keep coming.
+        """Find the kinds that keep coming among all workloads of the tree, finished ones included.
 
-        Args:
-            workloads: all of the tree, finished ones included.
-            durations: of workloads; those without a known runtime are left out.
-            now: that moment, in seconds since the epoch.
+        Workloads without a known runtime are left out. The moment is in seconds since the epoch.
         """
         self._now = now
         alike: defaultdict[Hashable, list[tuple[WorkloadView, Runtimes]]] = defaultdict(list)

@@ -25,14 +25,9 @@ def without_end() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment by which an answer has to be there.
+    """A moment by which an answer has to be there."""
 
-    Attributes:
-        at: that moment, by the clock.
-        clock: tells the time.
-    """
-
-    at: float
+    at: float  # by the clock
     clock: Clock
 
     @classmethod
@@ -64,14 +59,9 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A length of time, which starts with `begin`.
+    """A length of time, which starts with `begin`."""
 
-    Attributes:
-        seconds: how long; inf: for ever.
-        clock: tells the time.
-    """
-
-    seconds: float
+    seconds: float  # inf: for ever
     clock: Clock = time.monotonic
 
     def begin(self, part: float = 1.0) -> Deadline:

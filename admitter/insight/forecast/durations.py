@@ -64,18 +64,12 @@ class RuntimeSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """What is known of a Workload's runtime.
-
-    Attributes:
-        source: where it comes from.
-        seconds: possible runtimes, equally likely, from short to long.
-        unproven: whether it is an unproven stated runtime.
-        otherwise: `seconds` without the unproven stated runtime; empty: nothing else is known.
-    """
+    """What is known of a Workload's runtime."""
 
     source: RuntimeSource
-    seconds: tuple[float, ...]
-    unproven: bool = False
+    seconds: tuple[float, ...]  # possible runtimes, equally likely, from short to long
+    unproven: bool = False  # whether it is an unproven stated runtime
+    # `seconds` without the unproven stated runtime; empty: nothing else is known
     otherwise: tuple[float, ...] = ()
 
     def draw(self, random: Random, ran: float, *, believed: bool = True) -> float:
@@ -100,12 +94,7 @@ class Durations:
     """The runtimes of finished Workloads, and those so far of running ones."""
 
     def __init__(self, snapshot: Snapshot, whole: Facts | None = None) -> None:
-        """Count all that has finished, and all that runs.
-
-        Args:
-            snapshot: of the moment.
-            whole: all facts, if the snapshot has only a part of them.
-        """
+        """Count all that has finished, and all that runs: in `whole`, if the snapshot is a part of it."""
         self._snapshot = snapshot
         self._jobs = None if whole is None else _by_workload(whole)
         there = snapshot.world.workloads if whole is None else whole.views.get("workloads", {}).values()
@@ -187,9 +176,8 @@ class Durations:
 def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...]:
     """Runtimes, each as likely, from short to long: the product-limit estimate (Kaplan and Meier, 1958).
 
-    Args:
-        taken: runtimes of finished ones, from short to long; at least one.
-        running: runtimes so far of running ones. One that is shorter than all finished ones tells nothing.
+    `taken` has those of finished workloads, from short to long, at least one; `running` has the runtimes so
+    far of running ones. One that is shorter than all finished ones tells nothing.
     """
     telling = sorted(each for each in running if each > taken[0])
     if not telling:

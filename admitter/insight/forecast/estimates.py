@@ -40,32 +40,20 @@ Draw = Callable[[Random, bool], Sequence[Change]]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When a Workload starts, in seconds from now; None: not before workloads of unknown runtime end.
+    """When a Workload starts, in seconds from now; None: not before workloads of unknown runtime end."""
 
-    Attributes:
-        earliest: the lower bound of the range.
-        median: an earlier start is as likely as a later one, if no other workload comes.
-        latest: the upper bound of the range, if Jobs keep coming where they do.
-        sources: where runtimes come from.
-        unknown: how many workloads of its tree have no known runtime.
-        unproven: how many of other namespaces in its tree have an unproven stated runtime only.
-        coming: whether Jobs that keep coming make the range longer.
-        told: how many playouts without arrivals ran far enough.
-        runs: how many playouts were planned.
-        late: whether only the time was too short for a median.
-        reached: the earliest end of the playouts that ran out of time before its start; None: there are none.
-    """
-
-    earliest: float | None
-    median: float | None
-    latest: float | None
-    sources: tuple[RuntimeSource, ...]
-    unknown: int
-    coming: bool = False
-    told: int = RUNS
-    runs: int = RUNS
-    late: bool = False
+    earliest: float | None  # the lower bound of the range
+    median: float | None  # an earlier start is as likely as a later one, if no other workload comes
+    latest: float | None  # the upper bound of the range, if Jobs keep coming where they do
+    sources: tuple[RuntimeSource, ...]  # where runtimes come from
+    unknown: int  # how many workloads of its tree have no known runtime
+    coming: bool = False  # whether Jobs that keep coming make the range longer
+    told: int = RUNS  # how many playouts without arrivals ran far enough
+    runs: int = RUNS  # how many playouts were planned
+    late: bool = False  # whether only the time was too short for a median
+    # the earliest end of the playouts that ran out of time before its start; None: there are none
     reached: float | None = None
+    # how many workloads of other namespaces in its tree have an unproven stated runtime only
     unproven: int = 0
 
 
@@ -81,39 +69,24 @@ class FutureKind(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One playout, as far as it ran.
-
-    Attributes:
-        branch: its kind.
-        starts: when each wanted workload starts, in seconds from now, by UID.
-        reached: how far it ran, in seconds from now, if the time was over before all had started; None: it
-            ran to its end.
-    """
+    """One playout, as far as it ran."""
 
     branch: FutureKind
-    starts: Mapping[str, float]
+    starts: Mapping[str, float]  # when each wanted workload starts, in seconds from now, by UID
+    # how far it ran, in seconds from now, if the time was over before all had started; None: to its end
     reached: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFutures:
-    """Workloads of one tree: other trees do not affect them.
+    """Workloads of one tree: other trees do not affect them."""
 
-    Attributes:
-        facts: all facts, except finished Workloads and those of other trees, and their Jobs.
-        runtimes: what is known of their runtimes, by UID.
-        wanted: namespaces of the workloads to estimate, by UID.
-        unproven: how many of these have an unproven stated runtime only, by namespace.
-        alone: arrivals, if only expected workloads come.
-        crowded: arrivals, if Jobs keep coming as before; None: none has kept coming.
-    """
-
-    facts: Facts
-    runtimes: Mapping[str, Runtimes | None]
-    wanted: Mapping[str, str]
-    unproven: Counter[str]
-    alone: Draw
-    crowded: Draw | None
+    facts: Facts  # all facts, except finished Workloads and those of other trees, and their Jobs
+    runtimes: Mapping[str, Runtimes | None]  # what is known of the runtimes of their Workloads, by UID
+    wanted: Mapping[str, str]  # namespaces of the workloads to estimate, by UID
+    unproven: Counter[str]  # how many of these have an unproven stated runtime only, by namespace
+    alone: Draw  # arrivals, if only expected workloads come
+    crowded: Draw | None  # arrivals, if Jobs keep coming as before; None: none has kept coming
 
 
 class Estimator:
@@ -129,16 +102,10 @@ class Estimator:
         expected: Sequence[Change] | None = None,
         playing: Playing = ALL_IN_TURN,
     ) -> None:
-        """Nothing is played yet.
+        """Nothing is played yet; equal seeds give equal estimates.
 
-        Args:
-            known: the facts.
-            snapshot: of these facts.
-            seed: of the random draws; equal seeds give equal estimates.
-            runs: the number of playouts.
-            expected: arrivals, in order of time; None: unknown, and the range includes the kinds that keep
-                coming.
-            playing: how playouts run, and for how long.
+        Arrivals are `expected` in this order, that of time; None: they are unknown, and the range includes
+        the kinds that keep coming.
         """
         self._known = known
         self._snapshot = snapshot
@@ -241,10 +208,7 @@ class Estimator:
     ) -> Iterator[tuple[str, Estimate]]:
         """The estimates of all wanted workloads, by UID.
 
-        Args:
-            tree: of the workloads.
-            alone: playouts in which only expected workloads come.
-            crowded: playouts in which Jobs keep coming; None if no kind does.
+        Only expected workloads come in the playouts `alone`; in `crowded` Jobs keep coming; None: none do.
         """
         sources = tuple(sorted({each.source for each in tree.runtimes.values() if each is not None}))
         unknown = sum(each is None for each in tree.runtimes.values())

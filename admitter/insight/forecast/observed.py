@@ -9,17 +9,11 @@ _ROUNDED: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One start in several playouts.
+    """One start in several playouts."""
 
-    Attributes:
-        starts: the starts, in seconds from now, in order.
-        never: the number of playouts that ended without a start.
-        reached: how far the others ran, in seconds from now, before the time was over.
-    """
-
-    starts: Sequence[float]
-    never: int
-    reached: Sequence[float]
+    starts: Sequence[float]  # in seconds from now, in order
+    never: int  # the number of playouts that ended without a start
+    reached: Sequence[float]  # how far the other playouts ran, in seconds from now, before the time was over
 
     @property
     def told(self) -> int:
@@ -27,14 +21,11 @@ class Observed:
         return len(self.starts) + self.never
 
     def within(self, part: float) -> float | None:
-        """By when it has started in a part of the playouts; None: later than is known, or never.
+        """By when it has started in a part (0 to 1) of the playouts; None: later than is known, or never.
 
         The product-limit estimate (Kaplan and Meier, 1958): a playout that ran for long without a start
         tells that the start is late; one that hardly ran tells nothing. If all ran to their end it is the
         start at that place in their order.
-
-        Args:
-            part: between 0 and 1.
         """
         waits = 1.0  # the part of the playouts in which it has not started yet
         for place, start in enumerate(self.starts):

@@ -30,14 +30,10 @@ def in_turn(futures: Sequence[Callable[[], T]], /) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """How playouts run.
-
-    Attributes:
-        player: runs them.
-        proceed: called at each step of each; any error but OutOfTimeError ends all of them.
-    """
+    """How playouts run."""
 
     player: Player = in_turn
+    # called at each step of each playout; any error but OutOfTimeError ends all of them
     proceed: Proceed = without_end
 
 
@@ -49,10 +45,7 @@ def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
     """Play on all processors that this process may use: for programs that do nothing else meanwhile.
 
     The other processes are copies of this one: they have all that a playout needs, its changes are lost, and
-    only its pickled result comes back. In turn where a process can't be copied safely.
-
-    Raises:
-        Exception: what a playout raises.
+    only its pickled result or error comes back. In turn where a process can't be copied safely.
     """
     most = min(processes(), len(futures))
     return _spread(futures, most) if most > 1 else in_turn(futures)

@@ -36,15 +36,7 @@ class Effect(StrEnum):
 
 
 class ExcessUse(NamedTuple):
-    """A place of the quota tree that uses more than it may.
-
-    Attributes:
-        node: a queue or a cohort.
-        flavor: by its name.
-        resource: by its name.
-        used: how much, in the resource's unit.
-        allowed: how much it may.
-    """
+    """A place of the quota tree that uses more than it may, in the resource's unit."""
 
     node: Node
     flavor: str
@@ -63,44 +55,28 @@ class ExcessUse(NamedTuple):
 
 
 class WorkloadTitle(NamedTuple):
-    """What is said of a Workload.
+    """What is said of a Workload."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        queue: the engine's name of its queue.
-        waiting: why it waits; empty if it does not.
-        gone: why it lost its quota, if not by the end of its work.
-    """
-
-    key: Key
-    queue: str
-    waiting: str
-    gone: str
+    key: Key  # namespace, and name of its Job or its own
+    queue: str  # the engine's name of its queue
+    waiting: str  # why it waits; empty if it does not
+    gone: str  # why it lost its quota, if not by the end of its work
 
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """The result of a playout.
+    """The result of a playout."""
 
-    Attributes:
-        effects: what happens to each Workload at once, by UID.
-        words: what is said of each then, by UID; empty if it was not requested.
-        starts: of the workloads that wait then, in seconds from now, by UID; None: unknown, never, or later
-            than the playout ran.
-        reached: how far it ran, in seconds from now, if the time was over before all had started; None: to
-            its end.
-        excesses: use above what is allowed then.
-        unproven: how many workloads have an unproven stated runtime only.
-        errors: objects that can't be used, and why.
-    """
-
-    effects: Mapping[str, Effect]
-    words: Mapping[str, WorkloadTitle]
+    effects: Mapping[str, Effect]  # what happens to each Workload at once, by UID
+    words: Mapping[str, WorkloadTitle]  # what is said of each then, by UID; empty if it was not requested
+    # of the workloads that wait then, in seconds from now, by UID; None: unknown, never, or later than the
+    # playout ran
     starts: Mapping[str, float | None]
+    # how far it ran, in seconds from now, if the time was over before all had started; None: to its end
     reached: float | None
-    excesses: tuple[ExcessUse, ...]
-    unproven: int
-    errors: tuple[str, ...]
+    excesses: tuple[ExcessUse, ...]  # use above what is allowed then
+    unproven: int  # how many workloads have an unproven stated runtime only
+    errors: tuple[str, ...]  # objects that can't be used, and why
 
 
 def play_out(
@@ -108,14 +84,8 @@ def play_out(
 ) -> Playout:
     """Run the facts forward until all waiting workloads have started, or nothing changes any more.
 
-    The first decisions are always made; the time limits how far it runs after them.
-
-    Args:
-        known: the facts to start from.
-        whole: all facts, for the runtimes of Workloads.
-        changes: at the first moment.
-        begin: starts the time for all that follows the first decisions.
-        words: whether they are requested.
+    The changes come at the first moment. The first decisions are always made; then `begin` starts the time
+    that limits how far it runs after them. All facts, `whole`, tell the runtimes of Workloads.
     """
     now, snapshot = known.taken, Snapshot(known)
     durations = Durations(snapshot, whole)

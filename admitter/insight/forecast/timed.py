@@ -26,10 +26,8 @@ def until(deadline: Deadline) -> Playing:
 
     A process that has ended a playout gets the next one, so a very long one occupies one process only. Where
     a process can't be copied safely playouts run in turn, and only their own checks of the clock end them.
-
-    Args:
-        deadline: results after it are left out. Playouts end by themselves a little sooner, so that they can
-            tell how far they ran.
+    Results after the deadline are left out. Playouts end by themselves a little sooner, so that they can tell
+    how far they ran.
     """
 
     def player(futures: Sequence[Callable[[], T]], /) -> list[T]:
@@ -69,17 +67,12 @@ def _ready(playing: "list[_RacedCopy[T]]", deadline: Deadline) -> "list[_RacedCo
 
 
 class _RacedCopy(Generic[T]):
-    """A copy of this process that runs one playout after the other.
-
-    Attributes:
-        number: the place of the playout that it runs.
-        results: where its results arrive.
-    """
+    """A copy of this process that runs one playout after the other."""
 
     def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
         fork = get_context("fork")
-        self.number = -1
-        self.results, there = fork.Pipe()
+        self.number = -1  # the place of the playout that it runs
+        self.results, there = fork.Pipe()  # results arrive here
         self._futures = futures
         self._process = fork.Process(target=_play, args=(futures, there, self.results), daemon=True)
         self._process.start()

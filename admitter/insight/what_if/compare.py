@@ -21,36 +21,23 @@ from admitter.simulate.manifests import Change
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the change does to one Workload at once.
+    """What the change does to one Workload at once."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        queue: the engine's name of its queue.
-        effect: what happens.
-        why: a sentence.
-    """
-
-    key: Key
-    queue: str
+    key: Key  # namespace, and name of its Job or its own
+    queue: str  # the engine's name of its queue
     effect: Effect
-    why: str
+    why: str  # in a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A Workload that starts at another time.
+    """A Workload that starts at another time."""
 
-    Attributes:
-        key: namespace, and name of its Job or its own.
-        before: how long it waits without the change, in seconds from now; None: unknown, or for ever.
-        after: the same with the change.
-        new: whether it comes with the change.
-    """
-
-    key: Key
+    key: Key  # namespace, and name of its Job or its own
+    # how long it waits without the change, in seconds from now; None: unknown, or for ever
     before: float | None
-    after: float | None
-    new: bool = False
+    after: float | None  # the same with the change
+    new: bool = False  # whether it comes with the change
 
     @property
     def later(self) -> bool:
@@ -59,23 +46,14 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a change does.
+    """What a change does."""
 
-    Attributes:
-        outcomes: at once, by name.
-        excesses: quota that is over, by more than without the change.
-        shifts: of when Workloads start, by name.
-        until: how far from now starts are compared, in seconds; None: to the end of the playouts.
-        unproven: how many Workloads of the playouts have an unproven stated runtime only.
-        errors: objects that can't be used, and why.
-    """
-
-    outcomes: tuple[Outcome, ...]
-    excesses: tuple[ExcessUse, ...]
-    shifts: tuple[Shift, ...]
-    until: float | None
-    unproven: int
-    errors: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]  # at once, by name
+    excesses: tuple[ExcessUse, ...]  # quota that is over, by more than without the change
+    shifts: tuple[Shift, ...]  # of when Workloads start, by name
+    until: float | None  # how far from now starts are compared, in seconds; None: to the end of the playouts
+    unproven: int  # how many Workloads of the playouts have an unproven stated runtime only
+    errors: tuple[str, ...]  # objects that can't be used, and why
 
 
 def compare(
@@ -85,14 +63,10 @@ def compare(
     processes: int = 1,
     allowed: Allowance = NO_LIMIT,
 ) -> Difference:
-    """What changes at this moment would do.
+    """What changes of objects, all at once and at this moment, would do to the cluster as it is.
 
-    Args:
-        known: the cluster as it is.
-        changes: of its objects, all at once.
-        play: runs the playouts, two of each part of the cluster.
-        processes: that it runs them in; with more, the cluster is divided into more parts.
-        allowed: how long all of them together may look for starts, after their first decisions.
+    `play` runs two playouts of each part of the cluster; for more processes it is divided into more parts.
+    All playouts together may look for starts for as long as is `allowed`, after their first decisions.
     """
     parts = concerned(known, changes, processes // 2)
     begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))

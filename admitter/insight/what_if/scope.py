@@ -29,27 +29,15 @@ _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementp
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some trees of a cluster.
+    """Some trees of a cluster."""
 
-    Attributes:
-        known: all facts, except the Workloads and Jobs of other trees.
-        changes: that touch these trees.
-        nodes: of these trees; None: all nodes.
-    """
-
-    known: Facts
-    changes: tuple[Change, ...]
-    nodes: AbstractSet[Node] | None
+    known: Facts  # all facts, except the Workloads and Jobs of other trees
+    changes: tuple[Change, ...]  # that touch these trees
+    nodes: AbstractSet[Node] | None  # of these trees; None: all nodes
 
 
 def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
-    """The trees that some changes touch, in independent parts; at least one.
-
-    Args:
-        known: all facts.
-        changes: of their objects.
-        most: the largest number of parts, which are about equal in size.
-    """
+    """The trees that some changes touch, in 1 to `most` independent parts of about equal size."""
     if _may_concern_all(known, changes):
         return [Part(known, tuple(changes), None)]
     leads = _leads(known, changes)
@@ -147,10 +135,7 @@ def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
 def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[str]]) -> Links:
     """Which queues and Cohorts affect each other, without the changes and with them.
 
-    Args:
-        known: the facts without the changes.
-        changes: of their objects.
-        together: sets of queues that one Workload or LocalQueue uses.
+    One Workload or LocalQueue uses all queues of a set of `together`.
     """
     links: defaultdict[Node, set[Node]] = defaultdict(set)
     specs: list[tuple[Node, Any]] = [
