@@ -203,7 +203,7 @@ class ClusterQueueSpec(Model):
     visibility: Visibility | None = None
     """What the status of a LocalQueue tells its namespace. Queue: the quota and use of this queue, how many
     Workloads wait in it, and the positions of the namespace's own. Namespace: nothing but the counts of the
-    namespace's own Workloads. Absent: Queue."""
+    namespace's own Workloads; messages of these do not tell how much is in use either. Absent: Queue."""
 
     @model_validator(mode="after")
     def _lists_are_sound(self) -> Self:
@@ -315,7 +315,8 @@ class LocalQueueStatus(QueueStatus):
     """What is in the queue now, and what is to be seen of its ClusterQueue."""
 
     cluster_queue: VisibleQueue | None = None
-    """The ClusterQueue, as of some seconds ago. Absent: there is none, or its visibility is Namespace."""
+    """The ClusterQueue, as of some seconds ago. Absent: there is none that works, it does not select this
+    namespace, or its visibility is Namespace."""
 
 
 class ClusterQueue(Resource):

@@ -215,6 +215,8 @@ class Routing:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(name))
             self._placement.labels_changed(name)
+            for key in self._world.local_queues_by_namespace.get(name):
+                self._statuses.touch("localqueues", key)
         if old is None or new is None or _placed_by(old) != _placed_by(new):
             self._placement.namespace_changed(name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:

@@ -83,12 +83,12 @@ class Engine:
         others = (each for each in pending.in_order() if stops or not pending.never_fits(each))
         return [workload.uid for workload in (*first, *others)]
 
-    def free(self, queue: str, flavor: str, resource: str) -> int:
-        """The largest request for a resource in a flavor that a queue could admit now; 0 if it is gone."""
-        definition = self.tree.queues.get(queue)
-        if definition is None:
-            return 0
-        return max(0, self.ledger.planned.cell(queue, definition.key(flavor, resource)).available())
+    def refusals(self, queue: str) -> dict[str, Refusal]:
+        """Why workloads wait in a queue, by UID, as far as that is known now."""
+        pending, definition = self._state.pending.get(queue), self.tree.queues.get(queue)
+        if pending is None or definition is None or not definition.admits:
+            return {}
+        return dict(pending.refusals(definition, awaited=queue in self.ledger.queues_with_pending))
 
     def apply(self, command: commands.Command) -> None:
         """Take a command in; the observer sees it if it makes a difference."""

@@ -55,6 +55,7 @@ class FlavorRefusal:
     # how much of the resource all pods would need in this flavor, if it is not what they ask for in the first
     # one; else 0. Where nodes are too small: how much one pod needs
     needed: int = 0
+    beside: int = 0  # how much of the resource other pod sets of the workload would get, which comes on top
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def lines(known: Facts, workload: WorkloadView) -> Iterator[str]:
         return
     place = position(known, workload)
     if place is not None:
-        yield f"It is number {place} of {told['pendingWorkloads']} in line."
+        yield f"It is number {place} in line."
     counts = f"{told['pendingWorkloads']} wait, {told['admittedWorkloads']} hold quota"
     yield f"ClusterQueue {queue}, as LocalQueue {workload.queue} told it last: {counts}"
     for flavor in told["flavors"]:

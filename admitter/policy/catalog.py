@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 
-from admitter.api.cluster_queue import ClusterQueue, StopPolicy
+from admitter.api.cluster_queue import ClusterQueue, StopPolicy, Visibility
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason, EvictedReason
 from admitter.api.resource_flavor import NodeProvisioning, ResourceFlavor
@@ -47,6 +46,7 @@ class QueueEntry:
     namespaces: tuple[Requirement, ...] | None = None
     flavors: frozenset[str] = frozenset()  # the names it uses
     flaw: Defect | None = None  # what is wrong with it though it works
+    hidden: bool = False  # whether namespaces may not know its use and its line
 
     @property
     def stopped(self) -> bool:
@@ -141,7 +141,7 @@ class Catalog:
 
     def use(self, queue: str, now: datetime) -> Use:
         """What is free in a queue of the engine now."""
-        return Use(partial(self._engine.free, queue), now)
+        return Use(self._engine, queue, now)
 
     def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
         """Why an admission must end because a queue of it is stopped and drained; None if none is.
@@ -230,7 +230,12 @@ class Catalog:
             spec = made.spec
             read = _ParsedQueue(
                 view.uid,
-                QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
+                QueueEntry(
+                    None,
+                    spec.stop_policy,
+                    definitions.requirements(spec.namespace_selector),
+                    hidden=spec.visibility is Visibility.NAMESPACE,
+                ),
                 definitions.queue(name, spec, lenient=is_lenient(view)),
                 hierarchy.named(spec.resources),
             )

@@ -94,9 +94,11 @@ class Gate:
         return Waiting(refusal.reason, waiting_message(refusal, self._title(refusal)), refusal)
 
     def message_at(self, waiting: Waiting, now: datetime) -> str:
-        """Why a Workload waits, with what is in use now."""
+        """Why a Workload waits, with what is in use now, unless its namespace may not know that."""
         refusal = waiting.refusal
         if refusal is None or all(each.rule is not Rule.BUSY for each in refusal.flavors):
+            return waiting.message
+        if self._catalog.queue(refusal.queue).hidden:
             return waiting.message
         return waiting_message(refusal, self._title(refusal), self._catalog.use(refusal.queue, now))
 

@@ -1,19 +1,20 @@
 """Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from admitter.cache.views import timestamp
+from admitter.engine.cycle import Engine
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
-from admitter.quantities.amounts import display
+from admitter.quantities.amounts import display, to_quantity
 from admitter.quotas.elastic import kind_of_queue
 
 
@@ -34,10 +35,20 @@ def workload_title(namespace: str, name: str, reader: str) -> str:
 
 
 class Use(NamedTuple):
-    """What is free at a moment: the most that could be admitted, by flavor and resource."""
+    """What is free in a queue of an engine at a moment."""
 
-    free: Callable[[str, str], int]
+    engine: Engine
+    queue: str
     now: datetime
+
+    def free(self, flavor: str, resource: str) -> tuple[int, int]:
+        """How much could be admitted, and how much more if others claimed nothing; 0 if the queue is gone."""
+        definition = self.engine.tree.queues.get(self.queue)
+        if definition is None:
+            return 0, 0
+        cell = self.engine.ledger.planned.cell(self.queue, definition.key(flavor, resource))
+        free = max(0, cell.available())
+        return free, max(0, cell.room() - free)
 
 
 def waiting_message(refusal: Refusal, queue: str = "", use: Use | None = None) -> str:
@@ -66,7 +77,9 @@ def waiting_message(refusal: Refusal, queue: str = "", use: Use | None = None) -
 
 
 _IN_USE: Final = re.compile(
-    r"\S+ of (\S+ \S+(?: \(of which \S+ are its own\))?(?: of \S+)? in use), \S+ free| \(at [-0-9T:Z]+\)"
+    r"\S+ of (\S+ \S+(?: \(of which \S+ are its own\))?(?: of \S+)? in use)"
+    r"(?:, \S+ kept for others)?, \S+ free"
+    r"| beside \S+ for other pod sets| \(at [-0-9T:Z]+\)"
 )
 
 
@@ -169,24 +182,37 @@ def flavor_sentence(refused: FlavorRefusal) -> str:
         case Rule.NODES:
             return _nodes(refused)
         case Rule.LIMIT if refused.flavor == ANY_NODE:
-            return f"there are only {_quota(refused)} in all"
+            return f"there are only {_quota(refused)} in all{_of_others(refused)}"
         case Rule.LIMIT:
-            return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
+            words = f"{refused.flavor} has only {_quota(refused)} in all"
+            return f"{words}{_of_others(refused)}{_needed(refused)}"
     return f"too much of the {_quota(refused)}{_of_flavor(refused)} is in use{_needed(refused)}"
 
 
 def _in_use(refused: FlavorRefusal, asked: Mapping[str, int], use: Use) -> str:
     """As `flavor_sentence` of a flavor that is busy, with how much of it is."""
-    resource = refused.resource
-    free = min(use.free(refused.flavor, resource), refused.quota)
-    used, needed = refused.quota - free, refused.needed or asked[resource]
-    words = [f"{display(resource, used)} of {_quota(refused)}{_of_flavor(refused)} in use"]
-    words += [f"{display(resource, free)} free", f"{display(resource, needed)} asked"]
-    return ", ".join(words)
+    resource, most = refused.resource, refused.quota
+    free, kept = use.free(refused.flavor, resource)
+    free = min(free, most)
+    kept = min(kept, most - free)
+    words = [f"{display(resource, most - free - kept)} of {_quota(refused)}{_of_flavor(refused)} in use"]
+    words += [f"{display(resource, kept)} kept for others"] if kept else []
+    needed = refused.needed or asked[resource]
+    alike = display(resource, free) == display(resource, needed)  # rounded, it would seem to suffice
+    spelled = to_quantity if alike else display
+    words += [f"{spelled(resource, free)} free", f"{spelled(resource, needed)} asked"]
+    beside = f" beside {display(resource, refused.beside)} for other pod sets" if refused.beside else ""
+    return ", ".join(words) + beside
 
 
 def _of_flavor(refused: FlavorRefusal) -> str:
     return "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+
+
+def _of_others(refused: FlavorRefusal) -> str:
+    """How much of what there is the other pod sets of the workload would get."""
+    others = display(refused.resource, refused.beside)
+    return f", of which other pod sets get {others}" if refused.beside else ""
 
 
 def _nodes(refused: FlavorRefusal) -> str:

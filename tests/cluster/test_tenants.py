@@ -87,7 +87,7 @@ def test_a_tenant_learns_quota_use_and_line_and_tries_jobs(tenant: Tenant) -> No
     ]
     told = tenant.says("explain", "large").splitlines()
     assert told[2:] == [
-        "It is number 1 of 1 in line.",
+        "It is number 1 in line.",
         f"ClusterQueue {team.cluster_queue}, as LocalQueue main told it last: 1 wait, 1 hold quota",
         f"  {team.flavor('on-demand')}: 3 of 4 cpu in use; 1 free, at most 4",
     ]
@@ -100,10 +100,20 @@ def test_a_tenant_learns_quota_use_and_line_and_tries_jobs(tenant: Tenant) -> No
 
 def test_what_the_administrator_hides_is_not_told(tenant: Tenant) -> None:
     team = tenant.team
-    team.apply(tenant.job("large", "5"))
+    team.apply(tenant.job("runs", "3"))
+    team.runs("runs")
+    team.apply(tenant.job("large", "2"))
+    in_use = f"3 of 4 cpu of {team.flavor('on-demand')} in use, 1 free, 2 asked (at "
+
+    def message() -> str:
+        return str(team.condition("large", "QuotaReserved").get("message"))
+
+    eventually(lambda: in_use in message(), what="a message with the use")
     eventually(lambda: tenant.seen().get("pendingWorkloads") == 1, what="a pending Workload")
     team.patch("clusterqueue", team.cluster_queue, {"spec": {"visibility": "Namespace"}})
     eventually(lambda: not tenant.seen(), what="nothing to be seen")
+    plain = f": too much of the 4 cpu of {team.flavor('on-demand')} is in use"
+    eventually(lambda: message().endswith(plain), what="a message without the use")
     assert tenant.says("explain", "large").splitlines()[2:] == [
         f"LocalQueue main leads to ClusterQueue {team.cluster_queue}, and tells no more of it."
     ]

@@ -11,7 +11,7 @@ from admitter.cache.world import OWN
 from admitter.client.errors import FENCE, api_error
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import AppLifecycle
-from admitter.controllers.succession import ACCOUNT
+from admitter.controllers.succession import ACCOUNT, Candidacy
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
@@ -94,10 +94,10 @@ class Scene:
             if max(running, admitted) > self._total:
                 self.excesses.append(f"{clock():%T}: {admitted} admitted, {running} run")
 
-    async def start(self, seed: int = 1) -> None:
-        """Start the controller."""
+    async def start(self, seed: int = 1, candidacy: Candidacy | None = None) -> None:
+        """Start the controller; by default it leads at once, for ever."""
         app = App(self.server, clock, Random(seed))
-        self._running = asyncio.create_task(AppLifecycle(app).run(Alone()))
+        self._running = asyncio.create_task(AppLifecycle(app).run(candidacy or Alone()))
 
     async def kill(self) -> None:
         """End it at once, whatever it was writing."""

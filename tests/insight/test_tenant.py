@@ -99,7 +99,7 @@ def test_the_queue_is_described() -> None:
     state = namespace(told(used="9", borrowed="1", free="0"))
     view = known(state).views["workloads"]["blue", "train-7"]
     assert list(lines(known(state), view)) == [
-        "It is number 3 of 5 in line.",
+        "It is number 3 in line.",
         "ClusterQueue gpus, as LocalQueue main told it last: 5 wait, 6 hold quota",
         f"  a100: 9 of 8 {GPU} in use, 1 of that borrowed; 0 free, at most 12",
     ]

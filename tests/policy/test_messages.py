@@ -7,8 +7,9 @@ import pytest
 
 from admitter.api.conditions import WaitingReason
 from admitter.engine.commands import Submit
+from admitter.engine.cycle import Engine
 from admitter.engine.model import PodSet
-from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import Use, same_but_for_use, waiting_message, workload_title
@@ -52,7 +53,8 @@ def message(*pod_sets: PodSet) -> str:
             (pods(2, cpu="1", memory="2Gi", name="a"), pods(cpu="500m", memory="1Gi", name="b")),
             (
                 "pod set b asks for 500m cpu and 1Gi memory, which ClusterQueue total can never give: "
-                "the taint spot=true:NoSchedule of spot is not tolerated; on-demand has only 2 cpu in all"
+                "the taint spot=true:NoSchedule of spot is not tolerated; on-demand has only 2 cpu in all, "
+                "of which other pod sets get 2"
             ),
         ),
     ],
@@ -86,7 +88,7 @@ def in_use(used: str, *others: str) -> tuple[str, str]:
     made.apply(Submit(workload("runs", pods(cpu=used, selector={"type": "on-demand"}), queue="total")))
     made.apply(Submit(workload("asks", pods(cpu="6"), queue="total", created=1)))
     refusal = made.cycle().refusals["asks"]
-    use = Use(lambda flavor, resource: made.free("total", flavor, resource), NOON)
+    use = Use(made, "total", NOON)
     return waiting_message(refusal), waiting_message(refusal, use=use)
 
 
@@ -99,6 +101,62 @@ def test_what_is_in_use_now_is_said_in_numbers() -> None:
         "asks for 6 cpu from ClusterQueue total: 5 of 9 cpu of on-demand in use, 4 free, 6 asked; "
         "the taint spot=true:NoSchedule of spot is not tolerated (at 2026-01-01T12:00:00Z)"
     )
+
+
+def told(made: Engine, uid: str) -> str:
+    """What a workload is told with what is in use, after a cycle."""
+    refusal = made.cycle().refusals[uid]
+    return waiting_message(refusal, use=Use(made, refusal.queue, NOON))
+
+
+LIMITED = replace(queue("total", {"cpu": {"on-demand": "8", "spot": "8"}}), limits={"cpu": 8000})
+
+
+@pytest.mark.parametrize(
+    ("defined", "spot"),
+    [(queue("total", {"cpu": {"on-demand": "8"}}), False), (LIMITED, False), (LIMITED, True)],
+    ids=["one flavor", "a limit on all flavors", "two flavors below a limit"],
+)
+def test_what_other_pod_sets_get_is_said_beside(defined: Queue, *, spot: bool) -> None:
+    """Six are free, and each of the pod sets asks for four."""
+    made = engine(ON_DEMAND, flavor("spot", type="spot"), defined)
+    made.apply(Submit(workload("runs", pods(cpu="2", selector={"type": "on-demand"}), queue="total")))
+    leader = pods(cpu="4", name="leader", selector={"type": "spot" if spot else "on-demand"})
+    worker = pods(cpu="4", name="worker", selector={"type": "on-demand"})
+    made.apply(Submit(workload("asks", leader, worker, queue="total", created=1)))
+    message = told(made, "asks")
+    assert message.startswith(
+        "pod set worker asks for 4 cpu from ClusterQueue total: 2 of 8 cpu of on-demand in use, 6 free, "
+        "4 asked beside 4 for other pod sets"
+    )
+    assert same_but_for_use(message, message.replace("beside 4", "beside 3"))
+
+
+def test_what_is_kept_for_others_is_not_in_use() -> None:
+    """Six of eight are in use; the owner of four waits for these, and claims the two that are free."""
+    made = engine(
+        ON_DEMAND,
+        cohort("all"),
+        queue("borrows", {"cpu": {"on-demand": "4"}}, cohort="all"),
+        queue("owns", {"cpu": {"on-demand": "4"}}, cohort="all"),
+    )
+    made.apply(Submit(workload("runs", pods(cpu="6"), queue="borrows")))
+    made.cycle()
+    made.apply(Submit(workload("owner", pods(cpu="4"), queue="owns", created=1)))
+    made.apply(Submit(workload("asks", pods(cpu="2"), queue="borrows", created=2)))
+    message = told(made, "asks")
+    assert message.startswith(
+        "asks for 2 cpu from ClusterQueue borrows: 6 of 8 cpu (of which 4 are its own) of on-demand in use, "
+        "2 kept for others, 0 free, 2 asked"
+    )
+    assert same_but_for_use(message, message.replace("6 of 8", "8 of 8").replace("2 kept for others, ", ""))
+
+
+def test_what_is_free_and_asked_are_not_rounded_to_the_same() -> None:
+    made = engine(ON_DEMAND, queue("total", {"memory": {"on-demand": "32Gi"}}))
+    made.apply(Submit(workload("runs", pods(memory="16Gi"), queue="total")))
+    made.apply(Submit(workload("asks", pods(memory=str(2**34 + 1)), queue="total", created=1)))
+    assert "16Gi of 32Gi memory of on-demand in use, 16Gi free, 17179869185 asked" in told(made, "asks")
 
 
 def test_what_is_in_use_makes_no_other_message() -> None:

@@ -71,7 +71,7 @@ class QuotaStatuses:
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
         self.visible = VisibleQueues(
-            self.world, self.engine, self._visible, partial(self.touch, "localqueues")
+            self.world, self.catalog, self.engine, self._visible, partial(self.touch, "localqueues")
         )
         world = self.world
         # by plural, those with a status that this writes: where they are, and how the status is made
@@ -95,6 +95,7 @@ class QuotaStatuses:
             self._ready.set()
 
     def touch_all(self) -> None:
+        self.visible.forget()
         for plural, (store, _) in self.kinds.items():
             for key in [view.key for view in store] + list(store.unreadable):
                 self.touch(plural, key)
@@ -193,7 +194,8 @@ class QuotaStatuses:
             self._failures.over((plural, key))
             return
         wanted = status_of(view)
-        if not self._is_due(plural, key, {n for n, value in wanted.items() if view.status.get(n) != value}):
+        changed = {name: value for name, value in wanted.items() if view.status.get(name) != value}
+        if not self._is_due(plural, key, changed):
             return
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
@@ -227,10 +229,12 @@ class QuotaStatuses:
         if any(changed) if now["status"] == "False" else before.get("status") == "False":
             self.activity(plural, view, now)
 
-    def _is_due(self, plural: str, key: Key, changed: set[str]) -> bool:
-        """Whether a status with so many changed fields is to be written now."""
+    def _is_due(self, plural: str, key: Key, changed: Json) -> bool:
+        """Whether a status with these changed fields is to be written now."""
         turn = plural == "localqueues" and self.visible.take_turn(key)
-        if changed == {FIELD} and plural == "localqueues" and not turn:
+        if plural == "localqueues" and changed.keys() - {FIELD}:
+            self.visible.hasten(key)
+        elif plural == "localqueues" and changed.get(FIELD) is not None and not turn:
             self.visible.defer(key)
             return False
         return bool(changed)

@@ -7,15 +7,15 @@ only a few are written each time.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
-from admitter.api.cluster_queue import Visibility
 from admitter.cache.views import Json, ObjectView
 from admitter.cache.world import World
 from admitter.client.store import Key
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource
+from admitter.policy.catalog import Catalog
 
 REFRESH_SECONDS: Final = 5.0
 REFRESHED: Final = 20
@@ -32,7 +32,12 @@ class VisibleQueues:
     """Makes the field `clusterQueue` of LocalQueues, and has it written now and then."""
 
     def __init__(
-        self, world: World, engine: Engine, counts: Callable[[ObjectView], Json], touch: Callable[[Key], None]
+        self,
+        world: World,
+        catalog: Catalog,
+        engine: Engine,
+        counts: Callable[[ObjectView], Json],
+        touch: Callable[[Key], None],
     ) -> None:
         """Nothing is due.
 
@@ -40,11 +45,13 @@ class VisibleQueues:
         LocalQueue written that says what is no longer so.
         """
         self._world = world
+        self._catalog = catalog
         self._engine = engine
         self._counts = counts
         self._touch = touch
         self._made: dict[Key, Json] = {}
         self._of_queue: dict[str, tuple[Json, dict[str, int]]] = {}
+        self._acted: dict[Key, None] = {}
         self._stale: dict[Key, None] = {}
         self._refreshed: set[Key] = set()
         self._due = asyncio.Event()
@@ -54,8 +61,9 @@ class VisibleQueues:
 
         It is the same until the next `refresh`.
         """
-        view = self._world.cluster_queues.get(("", str(local_queue.spec["clusterQueue"])))
-        if view is None or view.spec.get("visibility") == Visibility.NAMESPACE:
+        name = str(local_queue.spec["clusterQueue"])
+        view, entry = self._world.cluster_queues.get(("", name)), self._catalog.queue(name)
+        if view is None or entry.hidden or not entry.selects(self._world.labels_of(local_queue.namespace)):
             return None
         if local_queue.key not in self._made:
             if view.name not in self._of_queue:
@@ -83,6 +91,16 @@ class VisibleQueues:
         self._stale.setdefault(local_queue)
         self._due.set()
 
+    def hasten(self, local_queue: Key) -> None:
+        """A LocalQueue was written with figures that may be old: it has its turn in the next refresh."""
+        self._acted.setdefault(local_queue)
+        self._due.set()
+
+    def forget(self) -> None:
+        """Make all figures anew when they are asked for: a follower's may be old."""
+        self._made.clear()
+        self._of_queue.clear()
+
     def take_turn(self, local_queue: Key) -> bool:
         """Whether a LocalQueue may be written for nothing but these figures; its turn is over then."""
         if local_queue not in self._refreshed:
@@ -97,11 +115,14 @@ class VisibleQueues:
             self.refresh()
 
     def refresh(self) -> None:
-        """Make all figures anew from now on, and give the next few LocalQueues their turn."""
-        self._made.clear()
-        self._of_queue.clear()
-        for key in list(islice(self._stale, REFRESHED)):
-            del self._stale[key]
+        """Make all figures anew from now on, and give the next few LocalQueues their turn.
+
+        Those with a change of their own since the last refresh come first, and leave half of the turns.
+        """
+        self.forget()
+        order = list(dict.fromkeys(chain(islice(self._acted, REFRESHED // 2), self._stale, self._acted)))
+        self._acted, self._stale = {}, dict.fromkeys(order[REFRESHED:])
+        for key in order[:REFRESHED]:
             self._refreshed.add(key)
             self._touch(key)
         if not self._stale:
@@ -113,7 +134,6 @@ def amounts(engine: Engine, cluster_queue: str) -> Iterator[tuple[FlavorResource
     definition = engine.tree.queues.get(cluster_queue)
     for key in definition.keys() if definition is not None else ():
         cell = engine.ledger.real.cell(cluster_queue, key)
-        free, together = cell.vacant(), cell.together
         yield (
             key,
             {
@@ -121,6 +141,6 @@ def amounts(engine: Engine, cluster_queue: str) -> Iterator[tuple[FlavorResource
                 "max": cell.potential_available(),
                 "used": cell.used,
                 "borrowed": max(0, cell.used - cell.subtree_quota),
-                "free": max(0, free if together is None else min(free, together.limit - together.used)),
+                "free": max(0, cell.room()),
             },
         )

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from typing import Final
 
@@ -69,6 +70,8 @@ class Admissions:
         self._writer = DecisionWriter(world, self.gate, self.feed, reasons, self._reservations, writes)
         # set when the API server says that another controller decides
         self.overruled = self._writer.overruled
+        self._reworded: set[str] = set()
+        self.catalog.news.queue.listen(self._reworded.add)
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         self.grace.workload_changed(old, new)
@@ -163,7 +166,9 @@ class Admissions:
         plan = self.engine.cycle(int(self.grace.clock().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
         keys, planned = self.feed.keys, dict[str, tuple[Key, Waiting]]()
-        for uid, waiting in self.gate.all_wait(plan.refusals):
+        refusals = dict(chain.from_iterable(self.engine.refusals(name).items() for name in self._reworded))
+        self._reworded.clear()  # what a queue tells of its use may have changed, though its refusals have not
+        for uid, waiting in self.gate.all_wait({**refusals, **plan.refusals}):
             self.reasons.want(keys[uid], waiting)
             if uid in plan.planned:
                 planned[uid] = (keys[uid], waiting)

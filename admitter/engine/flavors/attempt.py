@@ -289,7 +289,7 @@ class Attempt:
             if self.ground.room(cell, needed):
                 return None
             return Rule.LIMIT if needed > cell.potential_available() else Rule.BUSY
-        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
+        in_all = amount + self._beside(cell, key)
         if needed > cell.potential_available() or in_all > together.limit:
             return Rule.LIMIT
         if not self.ground.room(cell, needed) or in_all > together.limit - together.used:
@@ -298,9 +298,15 @@ class Attempt:
 
     def _short(self, slot: Slot, name: str, rule: Rule, resource: str) -> FlavorRefusal:
         """A resource is short in a flavor; if another flavor would need another amount, that is said too."""
-        cell = self.ground.book.cell(self.queue.name, self.queue.key(name, resource))
+        key = self.queue.key(name, resource)
+        cell = self.ground.book.cell(self.queue.name, key)
         asked = slot.wanted[name][resource]
         needed = asked if asked != slot.wanted[slot.group.flavors[0]][resource] else 0
-        return FlavorRefusal(
-            name, rule, resource, cell.potential_available(), cell.subtree_quota, needed=needed
-        )
+        most, own, beside = cell.potential_available(), cell.subtree_quota, self._beside(cell, key)
+        return FlavorRefusal(name, rule, resource, most, own, needed=needed, beside=beside)
+
+    def _beside(self, cell: Cell, key: FlavorResource) -> int:
+        """What is chosen already of what a cell has: in all flavors, if these have a limit together."""
+        if cell.together is None:
+            return self.usage.get(key, 0)
+        return sum(amount for (_, resource), amount in self.usage.items() if resource == key[1])

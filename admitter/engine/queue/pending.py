@@ -268,14 +268,22 @@ class PendingQueue:
         members = self._class_of[workload.uid]
         return self._refusal(members, queue, self._blocking_head(queue), awaited=awaited)
 
+    def refusals(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
+        """UIDs with reasons; `awaited` is as for `refusal`."""
+        for members, refusal in self._refusals(queue, awaited=awaited):
+            yield from dict.fromkeys(members.members, refusal).items()
+
     def unreported_refusals(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
-        """UIDs with reasons that were not reported before; `awaited` is as for `refusal`."""
+        """As `refusals`, those that were not reported before."""
+        for members, refusal in self._refusals(queue, awaited=awaited):
+            yield from dict.fromkeys(members.newly_told(refusal), refusal).items()
+
+    def _refusals(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[EquivalenceClass, Refusal]]:
         first = self._blocking_head(queue)
         for members in self._classes.values():
             refusal = self._refusal(members, queue, first, awaited=awaited)
             if refusal is not None:
-                for uid in members.newly_told(refusal):
-                    yield uid, refusal
+                yield members, refusal
 
     def _blocking_head(self, queue: Queue) -> Workload | None:
         """The head of a `StrictFIFO` queue, which blocks the other classes; None in other queues."""

@@ -271,6 +271,11 @@ class Cell:
             cell = cell.parent
         return free if room is None or free < room else room
 
+    def room(self) -> int:
+        """The largest request for which there is room, whatever others claim; as `available` else."""
+        free, together = self.vacant(), self.together
+        return free if together is None else min(free, together.limit - together.used)
+
     def alone(self, levels: int) -> int:
         """The largest request that would fit if nothing were above the subtree so many levels up."""
         cell: Cell | None = self
