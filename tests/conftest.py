@@ -36,10 +36,8 @@ def _needs_sandbox(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse tests of ring 1 that would start a control plane; let one worker run all that share one."""
+    """Refuse a test that would start a control plane although only ring 1 was asked for."""
     for item in items:
-        if "own" in _fixtures(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")

@@ -125,8 +125,9 @@ class Team:
         return self.cluster.read(*arguments, f"--namespace={self.namespace}")
 
     def active(self, kind: str, name: str) -> dict[str, Any]:
-        """The Active condition of a queue or Cohort; empty as long as its status is not written."""
-        conditions = self.read(kind, name).get("status", {}).get("conditions", [])
+        """The Active condition of a queue or Cohort; empty until there is one."""
+        found = self.read(kind, f"--field-selector=metadata.name={name}")["items"]
+        conditions = found[0].get("status", {}).get("conditions", []) if found else []
         return next((c for c in conditions if c["type"] == "Active"), {})
 
     def priority_class(self, name: str, value: int) -> str:

@@ -169,6 +169,10 @@ def test_all_jobs_of_a_namespace_are_governed_if_the_quota_says_so(tenants: Tena
     a = tenants.quota("a", min={GPU: 1}, manageAllJobs=True)
     tenants.apply(elastic_quota(a, "for-b", min={GPU: 1}, namespaces=[before], manageAllJobs=True))
     tenants.in_force("ceq", a, "for-b")
+    # Jobs of the second in which a composite quota begins to manage them count as those that were there.
+    since = f"{{.status.managedSince.{before}}}"
+    eventually(lambda: tenants.shows("ceq", "for-b", a, since), what="the status to say since when")
+    tenants.later_than(tenants.shows("ceq", "for-b", a, since))
     for namespace in (a, before):
         for name in ("first", "second", "third"):
             tenants.submit(namespace, name, {GPU: "1"}, queue=None)

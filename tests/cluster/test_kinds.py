@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -13,9 +14,9 @@ from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
 from tests.kinds.described import example, kind_of, pod_sets, related
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("probes")]
+pytestmark = pytest.mark.cluster
 
-GROUP = "kinds.example.com"
+GROUP = f"kinds-{uuid4().hex[:6]}.example.com"  # each worker has a kind of its own
 API, ALL = "admissionregistration.k8s.io/v1", {"x-kubernetes-preserve-unknown-fields": True}
 KINDS = (
     *("JobSet", "TrainJob", "PyTorchJob", "TFJob", "XGBoostJob", "MPIJob"),
