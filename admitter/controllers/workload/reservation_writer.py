@@ -196,7 +196,9 @@ class ReservationWriter:
 
     def _view(self, uid: str) -> WorkloadView | None:
         """The Workload with a reservation that has to be written; None if it is not for this process."""
-        made = self._records[uid]
+        made = self._records.get(uid)
+        if made is None:
+            return None  # abandoned while its write waited for its turn
         view = self._world.workloads.get(made.key)
         if view is None or view.uid != uid or view.admission is not None or view.finished:
             return None
@@ -212,8 +214,9 @@ class ReservationWriter:
             async with self._writes.slots:
                 await self._write(uid)
         except ClusterError as error:
-            key = self._records[uid].key
-            self._reasons.failed(NOT_WRITTEN, key, error)
+            if (made := self._records.get(uid)) is None:
+                return  # abandoned meanwhile
+            self._reasons.failed(NOT_WRITTEN, made.key, error)
             self._due.pop(uid, None)
             passes = isinstance(error, ConflictError) or is_retryable(error)
             pause = PAUSE_SECONDS if passes else REFUSED_SECONDS
@@ -229,10 +232,11 @@ class ReservationWriter:
             self.on_due()
 
     async def _write(self, uid: str) -> None:
-        made, view = self._records[uid], self._view(uid)
+        view = self._view(uid)
         if view is None:
             self._forget(uid)
             return
+        made = self._records[uid]
         if view.reservation != made.place:
             if made.waiting is not None:
                 waits = made.waiting.reason, made.waiting.message
