@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from admitter.engine import commands
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota.tree import Node
-from admitter.engine.refusal import Refusal
+from admitter.engine.refusal import FlavorRefusal, Refusal
 from admitter.engine.tree_cycle import Plan
 
 Json = dict[str, Any]
@@ -170,6 +170,8 @@ def _plain(value: object) -> object:
     made = {name: getattr(value, name) for name in names}
     if isinstance(value, Refusal) and value.back_off is None:
         del made["back_off"]  # journals of before have none
+    if isinstance(value, FlavorRefusal):
+        del made["beside"]  # for words only; journals of before have none
     if isinstance(value, Queue | Cohort):
         made["quotas"] = list(value.quotas.items())
     return made
