@@ -24,7 +24,7 @@ test: check                   ## the checks, and every ring of tests: no cluster
 	bash tests/run.sh
 
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
-	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist loadgroup @tests/versions.txt
+	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt
 
 test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts with many more examples (hours)
 	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts --timeout 0
