@@ -7,6 +7,7 @@ import pytest
 
 from tests.cluster.elastic import CAPACITY, OVER_QUOTA, Tenants
 from tests.cluster.objects import elastic_quota, local_queue, resource_flavor
+from tests.cluster.test_elastic_policies import queued
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -173,6 +174,7 @@ def test_all_jobs_of_a_namespace_are_governed_if_the_quota_says_so(tenants: Tena
     since = f"{{.status.managedSince.{before}}}"
     eventually(lambda: tenants.shows("ceq", "for-b", a, since), what="the status to say since when")
     tenants.later_than(tenants.shows("ceq", "for-b", a, since))
+    eventually(lambda: queued(tenants.cluster, a), what="the policy to know the quota")
     for namespace in (a, before):
         for name in ("first", "second", "third"):
             tenants.submit(namespace, name, {GPU: "1"}, queue=None)
