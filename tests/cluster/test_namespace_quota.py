@@ -178,7 +178,7 @@ def test_an_object_that_was_made_by_hand_is_left_alone(tenant: Tenant) -> None:
     tenant.apply(own, local_queue(tenant.namespace, "elsewhere", tenant.namespace))
     tenant.annotate({QUOTA: '{"cpu": "64"}'})
     words = f"ClusterQueue {tenant.namespace} was not made for this namespace, and stays as it is"
-    eventually(lambda: tenant.events(tenant.namespace) == {"QueueNameTaken": words}, what="the event")
+    eventually(lambda: tenant.events(tenant.namespace).get("QueueNameTaken") == words, what="the event")
     assert tenant.local_queue()["clusterQueue"] == "elsewhere"
     assert "limits" not in tenant.queue()
     tenant.kubectl("delete", "clusterqueue", tenant.namespace)
