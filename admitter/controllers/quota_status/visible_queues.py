@@ -122,6 +122,8 @@ class VisibleQueues:
         self.forget()
         order = list(dict.fromkeys(chain(islice(self._acted, REFRESHED // 2), self._stale, self._acted)))
         self._acted, self._stale = {}, dict.fromkeys(order[REFRESHED:])
+        # One that was deleted between its turn and its write will take no turn.
+        self._refreshed = {key for key in self._refreshed if self._world.local_queues.get(key) is not None}
         for key in order[:REFRESHED]:
             self._refreshed.add(key)
             self._touch(key)
