@@ -142,6 +142,19 @@ def test_where_all_jobs_are_managed_those_without_a_queue_count(server: Server) 
     assert "10000 of 8000 of queue eq_elastic-open_quota: cpu" in server.found[0]
 
 
+@pytest.mark.parametrize(
+    ("namespace", "started", "counts"),
+    [("elastic-open", -1.0, False), ("elastic-open", -31.0, True), ("elastic-all", -1.0, True)],
+)
+def test_a_job_that_a_starting_server_lets_pass_does_not_count_but_in_managed_namespaces(
+    server: Server, namespace: str, started: float, counts: bool
+) -> None:
+    server.watcher.server_starts.append(started)
+    server.job(namespace, "early", None)
+    server.pod(namespace, "one", "9", "early")
+    assert bool(server.found) is counts
+
+
 def test_the_queue_is_the_one_that_the_job_named_when_it_was_started(server: Server) -> None:
     server.job("open-a", "plain", None)
     server.job("open-a", "plain", "main")

@@ -2,8 +2,10 @@
 
 A pod uses quota from when it is bound to a node until it has ended, for what it requests itself, in the queue
 that its Job named when it was started. In a managed namespace every pod does; elsewhere those of Jobs that
-named a queue, and where an elastic quota manages all Jobs those of the others too. Pods that users make by
-hand, where they may, are none of it: tenants give them names that tell (`HAND`).
+named a queue, and where an elastic quota manages all Jobs those of the others too. Two kinds of pods do not
+count. Those that users make by hand, where they may: tenants give them names that tell (`HAND`). And, outside
+of managed namespaces, those of a Job without a queue that came to an API server at its start: it can't read
+quotas yet, and lets the Job pass; the controller stops it a moment later (docs/elastic-quota.md).
 
 It is fed in the order of resource versions (`tests.faults.timeline`), and limits are those of the quotas that
 it sees (`tests.faults.limits`).
@@ -29,6 +31,8 @@ Json = dict[str, Any]
 HAND: Final = "hand-"
 """What names of pods that users make themselves start with."""
 MOST_FINDINGS: Final = 50
+STARTING_SECONDS: Final = 30.0
+"""So long after its start what an API server has let pass may be heard of."""
 LABEL: Final = "admitter.dev/queue-name"
 PATHS: Final = {
     "nodes": f"{CORE}/nodes",
@@ -151,12 +155,14 @@ class Watcher:
 
     Attributes:
         grounds: the namespaces with the pods that count.
+        server_starts: when the API server was started anew, in seconds.
         findings: what was wrong.
         counts: how many pods were bound, and how often use was checked.
         highest: of each limit that was checked, the most that was used of it, in hundredths.
     """
 
     grounds: tuple[Ground, ...] = GROUNDS
+    server_starts: list[float] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     highest: dict[str, int] = field(default_factory=dict)
@@ -164,6 +170,7 @@ class Watcher:
     _nodes: dict[str, NodeSeen] = field(default_factory=dict)
     _jobs: dict[str, JobSeen] = field(default_factory=dict)
     _started: dict[str, str | None] = field(default_factory=dict)
+    _let_pass: set[str] = field(default_factory=set)
     _accounts: dict[str, Account | None] = field(default_factory=dict)
     _using: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
@@ -210,6 +217,9 @@ class Watcher:
         self._jobs[uid] = fact
         if fact.open and (before is None or not before.open):
             self._started[uid] = fact.label if moment.exact else None
+            starting = any(at <= moment.heard <= at + STARTING_SECONDS for at in self.server_starts)
+            if before is None and starting and not self._started[uid]:
+                self._let_pass.add(uid)
 
     def _pod(self, uid: str, fact: PodSeen, moment: Moment) -> None:
         if uid not in self._accounts:
@@ -254,7 +264,7 @@ class Watcher:
         named = f"{job.name} (queue at its start: {label or 'none'})"
         if label is None:  # it was started while order was unknown
             label = job.label if ground.managed else ""
-        if not label and ground.all_count:
+        if not label and ground.all_count and (ground.managed or pod.job not in self._let_pass):
             label = "elastic-quota"
         if not label and not ground.managed:
             return None

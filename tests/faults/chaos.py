@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class Chaos:
         done: how many faults of each kind came about.
         missed: how many found nothing to harm.
         take_overs: how long no replica led after the leader was killed, in seconds.
+        server_starts: when the API server was started again, in seconds.
     """
 
     plane: ControlPlane
@@ -55,6 +57,7 @@ class Chaos:
     done: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
     take_overs: list[float] = field(default_factory=list)
+    server_starts: list[float] = field(default_factory=list)
     _killing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def run(self, faults: tuple[Fault, ...]) -> None:
@@ -145,6 +148,7 @@ class Chaos:
         keeper.suspend()
         server.kill()
         await asyncio.sleep(seconds)
+        self.server_starts.append(time.monotonic())
         keeper.resume()
 
     async def _stall(self, seconds: float) -> None:
