@@ -85,11 +85,13 @@ class ExperimentOperator:
 
     Attributes:
         lasts: for how many seconds pods run.
+        ended: the UIDs of Experiments as they end.
     """
 
     def __init__(self, server: ApiServer, lasts: float = 30.0) -> None:
         """Act from now on."""
         self.lasts = lasts
+        self.ended: list[str] = []
         self._server = server
         self._made = 0
         server.listen(self._changed)
@@ -140,6 +142,7 @@ class ExperimentOperator:
     def _finish(self, key: Key, pods: list[str]) -> None:
         now = self._server.objects["experiments"].get(key)
         if now is not None and now["spec"].get("state") == "Running" and self._pods(now) == sorted(pods):
+            self.ended.append(now["metadata"]["uid"])
             for path in pods:
                 self._server.write(f"{path}/status", {"status": {"phase": "Succeeded"}})
             self._say(key, {"pods": 0, "phase": "Done", "words": "all probes have come back"})

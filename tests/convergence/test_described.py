@@ -1,84 +1,11 @@
 """Objects of a described kind, with all controllers running: a kind of one's own comes, runs and goes."""
 
-from typing import Any
-
-from admitter.cache.world import OWN
-from admitter.names import INJECTED_ANNOTATION, QUEUE_LABEL, WORKLOAD_LABEL
-from tests.apiserver.experiments import (
-    DEFINITIONS,
-    GROUP,
-    JOB_KINDS,
-    ExperimentOperator,
-    definition,
-    job_kind,
-    templates,
-)
+from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
+from tests.apiserver.experiments import DEFINITIONS, GROUP, JOB_KINDS, job_kind
 from tests.apiserver.job_controller import is_live
 from tests.apiserver.loop import run
-from tests.convergence.scene import TEAM, Scene
-
-Json = dict[str, Any]
-
-EXPERIMENTS = f"/apis/{GROUP}/v1/namespaces/{TEAM}/experiments"
-
-
-class Lab(Scene):
-    """A queue with a red flavor of 2 CPU and a blue one of 4, and Experiments.
-
-    Attributes:
-        operator: makes pods of Experiments.
-    """
-
-    def __init__(self, **preemption: Json | str) -> None:
-        super().__init__({"a": 6}, **preemption)
-        for color in ("red", "blue"):
-            labels = {"nodeLabels": {"color": color}}
-            self._define(f"{OWN}/resourceflavors", color, spec=labels)
-        flavors = [{"name": "red", "quota": {"min": "2"}}, {"name": "blue", "quota": {"min": "4"}}]
-        self.server.write(
-            f"{OWN}/clusterqueues/a", {"spec": {"resources": [{"name": "cpu", "flavors": flavors}]}}
-        )
-        self.server.make(DEFINITIONS, definition())
-        self.server.make(JOB_KINDS, job_kind())
-        self.operator = ExperimentOperator(self.server)
-
-    def experiment(self, name: str, control: int, probe: int, copies: int = 1, priority: str = "") -> None:
-        """A user makes an Experiment, which a policy stops."""
-        spec = {
-            "state": "Stopped",
-            "control": _template(control, priority),
-            "probes": [{"name": "probe", "copies": copies, "template": _template(probe, priority)}],
-        }
-        self.server.make(
-            EXPERIMENTS, {"metadata": {"name": name, "labels": {QUEUE_LABEL: "a"}}, "spec": spec}
-        )
-
-    def job(self, name: str) -> Json:
-        return self.server.find(f"{EXPERIMENTS}/{name}")
-
-    def colors(self, name: str) -> list[str]:
-        """Where the pods of an Experiment run."""
-        uid = self.job(name)["metadata"]["uid"]
-        pods = self.server.objects["pods"].values()
-        mine = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == uid and is_live(pod)]
-        return [pod["spec"]["nodeSelector"]["color"] for pod in mine]
-
-    def left(self, name: str) -> list[str]:
-        """What of an admission is left in the templates of an Experiment."""
-        raw = self.job(name)
-        texts = [str(raw["metadata"].get("annotations", {}).get(INJECTED_ANNOTATION, ""))]
-        for template in templates(raw):
-            texts += [
-                *(template["spec"].get("nodeSelector") or {}),
-                *(template["spec"].get("tolerations") or ()),
-            ]
-            texts += [name for part in (template.get("metadata") or {}).values() for name in part]
-        return [text for text in texts if text]
-
-
-def _template(cpu: int, priority: str = "") -> Json:
-    chosen = {"priorityClassName": priority} if priority else {}
-    return {"spec": {"containers": [{"resources": {"requests": {"cpu": str(cpu)}}}], **chosen}}
+from tests.convergence.lab import EXPERIMENTS, Lab, template
+from tests.convergence.scene import TEAM
 
 
 def test_an_experiment_runs_on_two_flavors_and_the_next_one_waits_for_it() -> None:
@@ -244,7 +171,7 @@ def test_a_job_that_an_experiment_has_made_is_not_queued_by_itself() -> None:
         await lab.settled(lambda: lab.runs("parent") == 2)
         owner = {"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "name": "parent", "controller": True}
         owner |= {"uid": lab.job("parent")["metadata"]["uid"]}
-        spec = {"suspend": True, "parallelism": 1, "template": _template(1)}
+        spec = {"suspend": True, "parallelism": 1, "template": template(1)}
         jobs = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
         labels = {QUEUE_LABEL: "a"}
         metadata = {"name": "child", "labels": labels, "ownerReferences": [owner]}
