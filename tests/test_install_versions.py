@@ -19,7 +19,9 @@ class Server:
         self.versions = versions
         self.there: dict[str, Json] = {}
 
-    async def get(self, path: str) -> Json:
+    async def get(self, path: str, query: object = None) -> Json:
+        if query is not None:
+            return {"items": [each for each in self.there.values() if self._is_listed(each, path, query)]}
         version = path.removeprefix(f"/apis/{GROUP}/")
         if version in {"v1", *self.versions}:
             kinds = ["ValidatingAdmissionPolicy"] if version == "v1" else []
@@ -30,7 +32,7 @@ class Server:
 
     async def apply(self, path: str, manifest: Json) -> Json:
         assert self._has(manifest["kind"], manifest["apiVersion"].rpartition("/")[2])
-        self.there[path] = manifest | {"status": READY}
+        self.there[path] = manifest | {"metadata": {**manifest["metadata"], "generation": 1}, "status": READY}
         return self.there[path]
 
     async def delete(self, path: str, _body: object) -> None:

@@ -54,6 +54,7 @@ class World:
         self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
+        self.job_kinds = self._keep(f"{OWN}/jobkinds", parse_object)
         self.namespaces = self._keep("/api/v1/namespaces", parse_namespace)
         self.resource_quotas = self._keep("/api/v1/resourcequotas", parse_resource_quota)
         self.nodes = self._keep("/api/v1/nodes", parse_node)
