@@ -15,6 +15,7 @@ import structlog
 
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, resource_of
+from admitter.cache.views import ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
 from admitter.client.informer import Informer
 from admitter.client.signal import Signal
@@ -46,7 +47,7 @@ class KindInformers:
     """Keeps what is read in step with the JobKinds that there are."""
 
     def __init__(self, world: World, transport: Transport, random: Random) -> None:
-        """Call `run` to begin."""
+        """Call `run` once JobKinds have been read."""
         self.synced = asyncio.Event()  # once the kinds of the beginning have been read, or could not be
         # the objects of a kind are known now, or are not any more; by what their titles begin with
         self.changed: Signal[[str]] = Signal()
@@ -61,8 +62,7 @@ class KindInformers:
     async def run(self) -> None:
         """Follow JobKinds and their definitions until cancelled."""
         async with self._group:
-            job_kinds = self._read(self._world.read_job_kinds)
-            await job_kinds.informer.tried.wait()
+            self._world.job_kinds.listen(self._job_kind_changed)
             while True:
                 self._again.clear()
                 await self._update()
@@ -70,15 +70,20 @@ class KindInformers:
                 await self._again.wait()
 
     def _read(self, source: Source[Any], stated: bytes = b"") -> _Read:
-        """Begin to read; a change of it is looked at."""
+        """Begin to read; a change of a definition is looked at."""
         informer = Informer(self._transport, source, self._random)
-        if source.path in {DEFINITIONS, self._world.read_job_kinds.path}:
+        if source.path == DEFINITIONS:
             source.store.listen(lambda _old, _new: self._again.set())
         task = self._group.create_task(informer.run(), name=f"informer {source.path}")
         return _Read(informer, task, source, stated)
 
+    def _job_kind_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            self._again.set()
+
     async def _update(self) -> None:
-        raws = [view.raw for view in sorted(self._world.read_job_kinds.store, key=lambda view: view.name)]
+        views = sorted(self._world.job_kinds, key=lambda view: view.name)
+        raws: list[Json] = [{"metadata": {"name": view.name}, "spec": view.spec} for view in views]
         if not raws and not self._objects and not self.problems:
             return
         from admitter.kinds.registry import Kinds  # noqa: PLC0415  # slow to load, and needed for this alone
