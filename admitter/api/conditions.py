@@ -90,6 +90,8 @@ class WaitingReason(StrEnum):
     """Its spec.active is false, or its Job is being deleted."""
     NOT_STARTED = "NotStarted"
     """The API server refused its Job's start; it is tried again when the Job changes, or after a while."""
+    KIND_INACTIVE = "KindInactive"
+    """No JobKind that works describes the kind of its object, or the API server does not serve it now."""
     PARKED = "Parked"
     """The large Workloads of its namespace fill their part of the controller's memory."""
     JOB_STILL_RUNNING = "JobStillRunning"

@@ -13,6 +13,7 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import tree_failed
+from admitter.controllers.kind_informers import KindInformers
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.statuses import QuotaStatuses
@@ -61,6 +62,7 @@ class App:
         self.room = MemoryRoom(world.read_workloads, transport)
         self.kind_returned: Signal[[]] = Signal()  # the API server serves a kind again
         self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
+        self.kinds = KindInformers(world, transport, random)
         self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
         self.weights = NamespaceWeights(world, self.engine)
         self.events = Events(transport, clock, pace)

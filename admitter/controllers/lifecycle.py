@@ -85,6 +85,8 @@ class AppLifecycle:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in app.informers:
                 await informer.synced.wait()
+            group.create_task(app.kinds.run(), name="kinds")
+            await app.kinds.synced.wait()
             self.lacks = await say_what_is_missing(app.transport)
             self.routing.follow()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from admitter.api.base import Problem, checked
 from admitter.api.job_kind import JobKind
-from admitter.kinds.compiled import CompiledKind, InvalidKindError
+from admitter.kinds.compiled import CompiledKind, FoundPodSet, InvalidKindError, Related
+from admitter.kinds.expressions import Budget
 from admitter.kinds.paths import Json
 
 Schemas = Mapping[tuple[str, str], Json]
@@ -60,6 +61,16 @@ class Kinds:
         except InvalidKindError as error:
             self.defects.append(Defect(kind.metadata.name, error.problems))
             return None
+
+    def embedded(self, related: Related, raw: Json, budget: Budget) -> list[FoundPodSet] | None:
+        """The pod sets of an object in another; None if no JobKind describes it."""
+        kind = self.find(raw.get("apiVersion"), raw.get("kind"))
+        return kind.pod_sets(raw, related, lambda *_: None, budget) if kind is not None else None
+
+    @property
+    def declared(self) -> list[JobKind]:
+        """Those that can be read, one for each resource."""
+        return list(self._declared.values())
 
     def find_all(self) -> list[CompiledKind]:
         """All that work: those that do not are among the defects then."""
