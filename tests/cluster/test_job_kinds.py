@@ -73,7 +73,7 @@ def test_a_job_kind_works_once_its_definition_is_there_and_as_long_as_it_is(kind
     name = f"definition experiments.{kinds.group} is not there"
     kinds.tells("sound", "False", "DefinitionNotFound", name)
     kinds.create(kinds.definition())
-    lacking = f"its policies are missing: run admitter install --kinds {kinds.name}-sound"
+    lacking = f"its policies are missing: run admitter install --only-kinds --kinds {kinds.name}-sound"
     kinds.tells("sound", "True", "NoPolicy", lacking)
     row = kinds.cluster.run_kubectl("get", "jobkind", f"{kinds.name}-sound").splitlines()[1].split()
     assert row[1:5] == [kinds.group, f"Experiment{kinds.name}", "True", "NoPolicy"]
@@ -108,7 +108,7 @@ def test_a_kind_is_installed_from_a_file_with_its_policies_and_stays_with_its_op
     kinds.create(kinds.definition())
     file, name = tmp_path / "kind.yaml", f"{kinds.name}-mine"
     file.write_text(json.dumps(kinds.job_kind("mine")))
-    to = [f"--kubeconfig={kinds.cluster.kubeconfig}", "--without-deployment"]
+    to = [f"--kubeconfig={kinds.cluster.kubeconfig}", "--only-kinds"]
     first = admitter("install", *to, f"--kinds={file}", f"--operator={name}=lab:operator")
     assert first.returncode == 0, first.stderr
     kinds.made.append(name)

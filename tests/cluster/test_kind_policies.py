@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import install
+from admitter.install.apply import install_kinds
 from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
@@ -48,7 +48,7 @@ def lab(own: ControlPlane) -> ControlPlane:
 
 async def _install(cluster: Cluster, kind: Json) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
-        await install(transport, deployment=False, kinds={"experiment": kind})
+        await install_kinds(transport, {"experiment": kind})
 
 
 @pytest.fixture

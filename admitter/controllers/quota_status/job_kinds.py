@@ -60,7 +60,7 @@ class JobKindConditions:
         for name, known in list(self.kinds.problems.items()):
             problem = known
             if known is None and version is not None and not await self._has_policy(version, name):
-                words = f"its policies are missing: run admitter install --kinds {name}"
+                words = f"its policies are missing: run admitter install --only-kinds --kinds {name}"
                 problem = (ActiveReason.NO_POLICY, words)
             if name not in self.found or self.found[name] != problem:
                 self.found[name] = problem
