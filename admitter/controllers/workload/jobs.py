@@ -112,9 +112,8 @@ class Jobs:
             if await self._is_child(job):
                 return
             job = await adopt(job, ELASTIC_QUOTA_QUEUE, self.world, self.transport)
-        if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
-            return
-        if await self._is_child(job):
+        idle = job.queue is None or job.finished or job.deleting
+        if idle or self._is_going(job.namespace) or await self._is_child(job):
             return
         if not job.suspended:
             if job.started_by == job.workload and not job.resumed:
