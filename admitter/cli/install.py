@@ -16,7 +16,7 @@ from admitter.install.apply import install as apply
 from admitter.install.kinds import AUTO, KindChoiceError, chosen, chosen_for, installed_for, with_operators
 
 
-def install(
+def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     only_print: Annotated[
@@ -36,16 +36,16 @@ def install(
     kinds: Annotated[
         str,
         typer.Option(
-            help="The JobKinds to install, with their rights and policies: auto (of which the definition is in "
-            "the cluster), all, none, or names and files with commas between.",
+            help="The JobKinds to install, with their rights and policies: auto (those of which the cluster "
+            "has the definition), all, none, or names and files with commas between.",
             metavar="KINDS",
         ),
     ] = AUTO,
     operator: Annotated[
         list[str] | None,
         typer.Option(
-            help="An account of the operator of a kind, as a ServiceAccount NAMESPACE:NAME or a user's name; in "
-            "place of those that its JobKind has. May be repeated.",
+            help="An account of a kind's operator: a ServiceAccount as NAMESPACE:NAME, or a user. In place of "
+            "those of its JobKind; may be repeated.",
             metavar="KIND=ACCOUNT",
             show_default=False,
         ),
@@ -54,14 +54,14 @@ def install(
     """Install Admitter into a cluster, or bring what is there up to date.
 
     Applies definitions (CRDs), permissions, policies and the controller's Deployment by server-side apply,
-    and waits until the cluster works with them. Safe to repeat. With it come the JobKinds of which the cluster
-    has the definition; --print shows those that --kinds names, and none for auto.
+    and waits until the cluster works with them. Safe to repeat. Also applies the JobKinds that --kinds
+    chooses; --print does not know the cluster, so it shows none for auto.
 
     Examples:
     - `admitter install --image registry.example.com/admitter:0.1.0`
     - `admitter install --print | kubectl diff --filename -`: what an upgrade would change
     - `admitter install --without-deployment`: to run the controller elsewhere, by admitter run
-    - `admitter install --kinds jobset,raycluster --operator raycluster=ray-system:kuberay-operator`
+    - `admitter install --kinds raycluster --operator raycluster=ray-system:kuberay-operator`
     - `admitter install --kinds experiment.yaml`: a kind of your own, with its rights and policies
     """
     if without_deployment and image is not None:
@@ -97,7 +97,7 @@ def _operated(kinds: dict[str, Json], operators: dict[str, list[str]]) -> dict[s
     }
 
 
-async def _install(  # noqa: PLR0913  # each is an option of the command
+async def _install(
     kubeconfig: Path | None,
     context: str | None,
     image: str | None,

@@ -1,4 +1,4 @@
-"""What a JobKind needs in a cluster beside itself: rights of the controller and of its operator, and policies."""
+"""What JobKinds need in a cluster: rights of the controller and of their operators, and policies."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -10,7 +10,15 @@ from admitter.client.transport import Json, Transport
 from admitter.documents import bundled, documents
 from admitter.kinds.compiled import CompiledKind, InvalidKindError
 from admitter.kinds.policies import is_job, operated, policies
-from admitter.names import API_VERSION, GROUP, JOB_KIND_LABEL, NAMESPACE, OPERATE_VERB, SERVICE_ACCOUNT
+from admitter.names import (
+    API_VERSION,
+    GROUP,
+    JOB_KIND_LABEL,
+    KIND_POLICY,
+    NAMESPACE,
+    OPERATE_VERB,
+    SERVICE_ACCOUNT,
+)
 
 AUTO, ALL, NONE = "auto", "all", "none"
 PART_OF: Final = {"app.kubernetes.io/part-of": "admitter"}
@@ -163,7 +171,7 @@ def _read(name: str, manifest: Json) -> JobKind:
 def _rights(kind: JobKind) -> Iterator[Json]:
     """What the controller may do with the objects, and that the operator is the operator."""
     spec, resource = kind.spec, kind.spec.resource
-    name = f"admitter-kind-{kind.metadata.name}"
+    name = f"{KIND_POLICY}{kind.metadata.name}"
     verbs = ["get", "list", "watch", "patch"]
     rules: list[Json] = [{"apiGroups": [resource.group], "resources": [resource.plural], "verbs": verbs}]
     groups = sorted({each.api_version.rpartition("/")[0] for each in spec.related})

@@ -1,7 +1,7 @@
 """Conditions of the API server on the pod sets of an object that holds quota, made from its JobKind.
 
-An expression of the JobKind is used as it stands, with `oldObject` in place of `object` for what was before.
-Where the API server can't evaluate one, since it reads another object, the fields that it reads may not change.
+An expression of the JobKind is used as it stands, with `oldObject` for `object` where it is about what was.
+Where the API server can't evaluate one, as it reads another object, the fields that it reads may not change.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -165,7 +165,7 @@ class PodSetRules:
         return f"{elements}.orValue([]).exists({item}, {self._marks_at(form, item, depth)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
-        """That a template there has marks, or one of an object there by the kind that its operator may make."""
+        """That a template there has marks, or one of an object there of a kind that the operator may make."""
         if form.template is not None:
             metadata = (*steps(form.template), "metadata")
             return " || ".join(

@@ -1,4 +1,4 @@
-"""Policies of the API server, made from a JobKind: what those for Jobs do, for its objects and their children.
+"""Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
 
 Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs. One is for the objects that its
 operator makes for them.
@@ -16,6 +16,7 @@ from admitter.names import (
     ELASTIC_QUOTA_QUEUE,
     GROUP,
     JOB_KIND_LABEL,
+    KIND_POLICY,
     MANAGED_LABEL,
     OPERATE_VERB,
     QUEUE_LABEL,
@@ -45,7 +46,7 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
 
     `kinds` are all that are known: objects within objects have their templates where these say.
     """
-    resource, name = kind.spec.resource, f"admitter-kind-{kind.metadata.name}"
+    resource, name = kind.spec.resource, f"{KIND_POLICY}{kind.metadata.name}"
     if is_job(resource):
         return
     own = _rule(resource.group, resource.version, resource.plural)
@@ -119,25 +120,26 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         "ran": f"request.operation == 'UPDATE' && {_suspension(kind, 'oldObject')} != {stopped}",
         "marked": rules.marked("object"),
         "markedBefore": f"request.operation == 'UPDATE' && ({rules.marked('oldObject')})",
-        "counts": "variables.ran && (variables.oldQueue != '' || variables.markedBefore || variables.managed)",
+        "counts": (
+            "variables.ran && (variables.oldQueue != '' || variables.markedBefore || variables.managed)"
+        ),
         **rules.variables(),
     }
     kept = " && ".join(rules.marks_kept()) or "true"
     names = f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)}"
-    validations = [
-        {
-            "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
-            "message": f"{names} are put into pod templates by Admitter's controller alone",
-        }
-    ]
+    validations: list[Json] = []
     for words, expression in rules.rules():
         message = f"an admitted {title} uses the quota that it was given, so {words}: {_REMEDY}"
         free = "!variables.counts || variables.operated"
         validations.append({"expression": f"{free} || {expression}", "message": message})
+    marks = {
+        "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
+        "message": f"{names} are put into pod templates by Admitter's controller alone",
+    }
     return {
         "matchConditions": [_NOT_THE_CONTROLLER],
         "variables": [{"name": name, "expression": each} for name, each in variables.items()],
-        "validations": [*validations, *_about_queues(title)],
+        "validations": [*validations, marks, *_about_queues(title)],
     }
 
 
@@ -153,11 +155,12 @@ def _about_queues(title: str) -> Iterator[Json]:
     }
     yield {
         "expression": (
-            "variables.operated || !variables.markedBefore || variables.oldQueue == '' || variables.queue != ''"
+            "variables.operated || !variables.markedBefore || variables.oldQueue == '' "
+            "|| variables.queue != ''"
         ),
         "message": (
-            f"a {title} that was admitted before stays in some queue, since its pods are counted: delete it "
-            "and make another one"
+            f"{title} objects that were admitted before stay in some queue, since their pods are counted: "
+            "delete it and make another one"
         ),
     }
     yield {
@@ -167,8 +170,8 @@ def _about_queues(title: str) -> Iterator[Json]:
             "&& (variables.ran || variables.stopped)"
         ),
         "messageExpression": (
-            f"'namespace ' + request.namespace + ' is managed: a {title} there names its queue in the label "
-            f"{QUEUE_LABEL}, stays in a queue, and does not start without'"
+            f"'namespace ' + request.namespace + ' is managed: {title} objects there name their queue in "
+            f"the label {QUEUE_LABEL}, stay in a queue, and do not start without'"
         ),
     }
     yield {
@@ -214,7 +217,7 @@ def _of_children(kind: JobKind) -> Json:
         ),
         "reason": "Forbidden",
         "messageExpression": (
-            f"'what belongs to a {title} is made and changed by its operator alone, and ' + "
+            f"'what belongs to {title} objects is made and changed by their operator alone, and ' + "
             f"request.userInfo.username + ' is no operator of JobKind {kind.metadata.name}: "
             f"change the {title} instead'"
         ),
