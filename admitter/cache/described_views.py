@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from admitter.api.forms import DESCRIBED, fitted
+from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
+from admitter.cache.runtime_patches import own_templates, without_own
 from admitter.cache.views import (
     LONGEST_RECORD,
     LONGEST_TEMPLATE,
@@ -66,11 +68,12 @@ def parse_described(
     except KindError as error:
         raise ValueError(str(error)) from error
     suspended, problem = resource.is_stopped(raw), ""
+    patched = own_templates(raw) if resource.restore is Restore.RUNTIME_PATCH else {}
     try:
-        found, priority_class = _found(raw, kind, kinds, related)
+        found, priority_class = _found(without_own(raw), kind, kinds, related)
     except KindError as error:
         found, priority_class, problem = [], "", str(error)
-    pod_sets = tuple(_pod_set(each) for each in found)
+    pod_sets = tuple(_pod_set(each, patched.get(each.name)) for each in found)
     size = sum(len(orjson.dumps(each.template)) for each in pod_sets)
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     first = found[0].template if found else {}
@@ -117,11 +120,20 @@ def _found(
     return found, kind.priority_class(raw, found, near)
 
 
-def _pod_set(found: "FoundPodSet") -> PodSetView:
-    """A pod set as it is kept. It is admitted whole: no path says where fewer pods would be asked for."""
+def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
+    """A pod set as it is kept; its marks may be in what the controller has patched its template with.
+
+    It is admitted whole: no path says where fewer pods would be asked for.
+    """
     template: Json = shared(kept_template(found.template["spec"]))
     return PodSetView(
-        found.name, found.count, None, template, marks_of(found.template), found.place, found.outside
+        found.name,
+        found.count,
+        None,
+        template,
+        marks_of(patched or found.template),
+        found.place,
+        found.outside,
     )
 
 

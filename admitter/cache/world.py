@@ -139,13 +139,21 @@ class World:
             return None
         return owner.title, owner.uid
 
-    def is_child(self, job: JobView, levels: int = MOST_LEVELS) -> bool:
-        """Whether a job object is counted with another one, as what that one's operator has made."""
+    def is_child(
+        self,
+        job: JobView,
+        counts: Callable[[JobView], bool] = lambda parent: bool(parent.queue),
+        levels: int = MOST_LEVELS,
+    ) -> bool:
+        """Whether a job object is counted with another one, as what that one's operator has made.
+
+        `counts` tells whether one is counted by itself, or will be.
+        """
         named = self.parent_of(job)
         parent = self.jobs.get((job.namespace, named[0])) if named is not None and levels else None
         if named is None or parent is None or parent.uid != named[1]:
             return False
-        return bool(parent.queue) or self.is_child(parent, levels - 1)
+        return counts(parent) or self.is_child(parent, counts, levels - 1)
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job of the Workload with this key, whether or not the Workload exists."""

@@ -77,9 +77,7 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
         named = _operated(chosen(kinds) if kinds != AUTO else {}, operators)
         yaml.safe_dump_all([*bundle, *installed_for(named)], sys.stdout, sort_keys=False)
         return
-    whole = (
-        None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
-    )
+    whole = None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
     asyncio.run(_install(kubeconfig, context, whole, kinds, operators))
 
 

@@ -22,6 +22,7 @@ from admitter.client.informer import Informer
 from admitter.client.signal import Signal
 from admitter.client.source import Source
 from admitter.client.transport import Transport
+from admitter.controllers.related_objects import RelatedObjects
 from admitter.policy.defects import Defect
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class _Read:
     task: asyncio.Task[None]
     source: Source[Any]
     stated: bytes = b""  # what the JobKind said when this began
+    related: frozenset[str] = frozenset()  # groups and versions of what else it is read from
 
 
 class KindInformers:
@@ -58,6 +60,7 @@ class KindInformers:
         self._world, self._transport, self._random = world, transport, random
         self._again = asyncio.Event()
         self._group = asyncio.TaskGroup()
+        self._related = RelatedObjects(transport, random, self._related_changed)
         self._definitions: dict[str, _Read] = {}
         self._objects: dict[str, _Read] = {}
 
@@ -82,6 +85,13 @@ class KindInformers:
     def _job_kind_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
             self._again.set()
+
+    def _related_changed(self, version: str) -> None:
+        """Objects of kinds that name others of a group are to be read anew."""
+        for read in self._objects.values():
+            if version in read.related:
+                read.stated = b""
+        self._again.set()
 
     async def _update(self) -> None:
         views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
@@ -111,7 +121,12 @@ class KindInformers:
                 taken = (ActiveReason.CONFLICT, f"{words} {wanted[sort].metadata.name} already")
                 problems.setdefault(name, taken)
             elif not problems.setdefault(name, self._unserved(kind)):
-                wanted[sort] = kind
+                words = await self._related.follow(kind, self._group)
+                if words:
+                    problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, words)
+                else:
+                    wanted[sort] = kind
+        self._related.release({version for kind in declared for version in _related_versions(kind)})
         await self._follow(wanted, kinds)
         self._note_others(declared, wanted, problems)
         if problems != self.problems:
@@ -165,11 +180,12 @@ class KindInformers:
             await self._objects[sort].informer.tried.wait()
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
-        source = source_of_kind(kind, kinds, lambda *_: None)
+        source = source_of_kind(kind, kinds, self._related.find)
         resource = resource_of(kind)
         self._world.kinds[sort] = KnownKind(source, f"{resource.plural} have not been read yet", resource)
         self._world.jobs.include(source.store)
         read = self._objects[sort] = self._read(source, stated)
+        read.related = _related_versions(kind)
         self._group.create_task(self._synced(sort, read), name=f"kind {sort}")
         log.info("kind begins", path=source.path)
 
@@ -208,6 +224,10 @@ class KindInformers:
             if self._world.kinds.get(sort) != known:
                 self._world.kinds[sort] = known
                 self.changed(sort)
+
+
+def _related_versions(kind: "JobKind") -> frozenset[str]:
+    return frozenset(each.api_version for each in kind.spec.related)
 
 
 def _definition_of(kind: "JobKind") -> str:

@@ -5,20 +5,21 @@ time, to another flavor, carry nothing of the first, and what the user wrote is 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import orjson
 
 from admitter import names
+from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import PodSetView
+from admitter.cache.runtime_patches import PLACE, with_own
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Assignment, Flavor, Toleration
-from admitter.kinds.paths import Change, merge_patch
+from admitter.kinds.paths import Change, merge_patch, merged
 
 
 def original_template(job: JobView, pod_set: PodSetView) -> Json:
     """A pod template's spec as its user wrote it, without what the last admission put in."""
-    injected = _injected(job, pod_set)
+    injected = injected_in(job, pod_set)
     if not injected:
         return pod_set.template
     template = dict(pod_set.template)
@@ -53,47 +54,40 @@ def start_patch(
     if job.resource.start:
         changes.append((("spec",), dict(job.resource.start)))
     records: Json = {}
+    templates: dict[str, Json] = {}
     for each in job.sets:
         marks = _marks(each, workload, admission, assigned[each.name], capacity)
         spec, records[each.name] = _injection(job, each, assigned[each.name], flavors)
-        changes += _into_template(each, {"metadata": marks, "spec": spec})
+        templates[each.name] = {"metadata": marks, "spec": spec}
+    changes += into_templates(job, templates, raw)
     record = records if job.pod_sets else next(iter(records.values()))
     annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(record)}
     if job.eviction_time:
         annotations[names.EVICTION_TIME_ANNOTATION] = None
-    return _patch(job, annotations, changes, raw)
-
-
-def restoration(job: JobView, raw: Json | None = None) -> Json:
-    """The merge patch that takes all of an admission out of a stopped object again; `raw` as of a start."""
-    changes: list[Change] = []
-    for each in job.sets:
-        original = original_template(job, each)
-        own = original.get("nodeSelector") or {}
-        taken_out = {key: None for key in each.template.get("nodeSelector") or {} if key not in own}
-        spec: Json = {"nodeSelector": taken_out} if taken_out else {}
-        if original.get("tolerations") != each.template.get("tolerations"):
-            spec["tolerations"] = original["tolerations"] or None
-        marks = {part: dict.fromkeys(found) for part, found in each.marks.items() if found}
-        changes += _into_template(each, {"metadata": marks, "spec": spec})
-    return _patch(job, {names.INJECTED_ANNOTATION: None}, changes, raw)
+    return patch_of(job, annotations, changes, raw)
 
 
 def needs_object(job: JobView) -> bool:
     """Whether patches of an object need all of it: a list in it is written as a whole."""
+    if job.resource.restore is Restore.RUNTIME_PATCH:
+        return True
     places = (place for each in job.sets for place in (each.place or (), *(at for _, at in each.outside)))
     return any(isinstance(step, int) for place in places for step in place)
 
 
-def injected_selectors(job: JobView) -> dict[str, str]:
-    """All node labels that the last admission has put into templates of a job object."""
-    found = (_injected(job, each) or {} for each in job.sets)
-    return {key: value for each in found for key, value in each.get("nodeSelector", {}).items()}
-
-
-def _patch(job: JobView, annotations: Json, changes: list[Change], raw: Json | None) -> Json:
+def patch_of(job: JobView, annotations: Json, changes: list[Change], raw: Json | None) -> Json:
     metadata = {"resourceVersion": str(job.version), "annotations": annotations}
     return merge_patch([((), {"metadata": metadata}), *changes], raw)
+
+
+def into_templates(job: JobView, templates: Mapping[str, Json], raw: Json | None) -> Iterator[Change]:
+    """Changes of the pod templates of some pod sets."""
+    if job.resource.restore is Restore.RUNTIME_PATCH:
+        yield PLACE, with_own(raw, {name: merged({}, patch) for name, patch in templates.items()})
+        return
+    for each in job.sets:
+        if each.name in templates:
+            yield from _into_template(each, templates[each.name])
 
 
 def _into_template(pod_set: PodSetView, patch: Json) -> Iterator[Change]:
@@ -163,17 +157,30 @@ def _counted(admission: Admission, assignment: Assignment) -> str | None:
     return _json(fields) if fields else None
 
 
-def _injected(job: JobView, pod_set: PodSetView) -> dict[str, Any] | None:
-    """The record of the last injection into a template; an invalid one counts as none."""
+def injected_in(job: JobView, pod_set: PodSetView) -> Json | None:
+    """The record of the last injection into a template; an invalid one counts as none.
+
+    A template that stands in another object has nothing in it.
+    """
+    return recorded(job).get(pod_set.name) if pod_set.place is not None else None
+
+
+def recorded(job: JobView) -> dict[str, Json]:
+    """The records of the last injection, by pod set."""
     try:
         record = orjson.loads(job.injected) if job.injected else None
     except orjson.JSONDecodeError:
-        return None
-    if job.pod_sets and isinstance(record, dict):
-        record = record.get(pod_set.name)
+        return {}
+    by_name = record if job.pod_sets else {each.name: record for each in job.sets}
+    if not isinstance(by_name, dict):
+        return {}
+    return {str(name): each for name, each in by_name.items() if _is_record(each)}
+
+
+def _is_record(record: object) -> bool:
     if not isinstance(record, dict) or not isinstance(record.get("nodeSelector"), dict):
-        return None
-    return record if isinstance(record.get("tolerations"), list) else None
+        return False
+    return isinstance(record.get("tolerations"), list)
 
 
 def _toleration(toleration: Toleration) -> Json:

@@ -11,16 +11,17 @@ when the Job has changed, or after a while.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
 from admitter.api.conditions import EvictedReason
 from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import JOB
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, WorkloadView
-from admitter.cache.world import World, pods_path, workload_path
+from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
 from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
@@ -30,8 +31,8 @@ from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.injection import injected_selectors
 from admitter.policy.lifecycle import Step
+from admitter.policy.restoration import child_restoration
 from admitter.policy.shortage import Shortages
 from admitter.policy.status import Clock
 
@@ -185,25 +186,26 @@ class Evictions:
             self.world.read_pods.take(raw)
 
     async def _restore_children(self, job: JobView) -> None:
-        """Take node labels of an admission out of suspended Jobs that an operator merges new ones into."""
-        if job.resource.restore is not Restore.CHILDREN:
+        """Take an admission out of suspended Jobs, which an operator merges its object's templates into."""
+        if job.resource.restore is Restore.TEMPLATES:
             return
-        injected = injected_selectors(job).items()
-        for child in map(self.world.jobs.get, self.world.jobs_by_owner.get(job.uid)):
-            if child is None or child.finished or not child.suspended:
-                continue
-            selector = (child.template.get("nodeSelector") or {}).items()
-            old = {key: None for key, _ in selector & injected}
-            if not old:
+        for child in self._made_for(job):
+            body = child_restoration(job, child)
+            if not body or child.finished or not child.suspended:
                 continue
             if child.status["startTime"] is not None:
-                child = await self.forget_start(child)  # noqa: PLW2901  # as it is now
-            template = {"spec": {"nodeSelector": old}}
-            body = {
-                "metadata": {"resourceVersion": str(child.version)},
-                "spec": {"template": template},
-            }
+                after = await self.forget_start(child)
+                body["metadata"]["resourceVersion"] = str(after.version)
             self.world.take_job(child, await self.transport.patch(child.path, body))
+
+    def _made_for(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
+        """The Jobs that operators have made for an object, also for others that they made for it."""
+        for key in self.world.jobs_by_owner.get(job.uid) if levels else ():
+            made = self.world.jobs.get(key)
+            if made is not None and made.resource is JOB:
+                yield made
+            elif made is not None:
+                yield from self._made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self.grace.clock())

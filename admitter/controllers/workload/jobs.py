@@ -109,10 +109,11 @@ class Jobs:
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job without a Workload: it must not run, and it gets a Workload."""
         if self._is_unlabelled(job):
+            if await self._is_child(job):
+                return
             job = await adopt(job, ELASTIC_QUOTA_QUEUE, self.world, self.transport)
-        if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
-            return
-        if await self._is_child(job):
+        idle = job.queue is None or job.finished or job.deleting
+        if idle or self._is_going(job.namespace) or await self._is_child(job):
             return
         if not job.suspended:
             if job.started_by == job.workload and not job.resumed:
@@ -151,9 +152,8 @@ class Jobs:
 
     def _is_unlabelled(self, job: JobView) -> bool:
         """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
-        if job.queue or job.finished or job.deleting:
-            return False
-        return self.catalog.elastic.manages(job) and not self.world.is_child(job)
+        manages = not job.queue and self.catalog.elastic.manages(job)
+        return manages and not job.finished and not job.deleting
 
     async def _is_child(self, job: JobView) -> bool:
         """Whether a Job is counted with an object, by the operator of which it was made."""
@@ -164,7 +164,11 @@ class Jobs:
         if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
                 source.take(await self.transport.get(self.world.job_path((job.namespace, named[0]))))
-        return self.world.is_child(job)
+        return self.world.is_child(job, self._counts)
+
+    def _counts(self, job: JobView) -> bool:
+        """Whether a Job is counted by itself, or will be once its elastic quota has taken it."""
+        return bool(job.queue) or self.catalog.elastic.manages(job)
 
     def _is_going(self, namespace: str) -> bool:
         """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""

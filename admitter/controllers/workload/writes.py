@@ -22,7 +22,8 @@ from admitter.client.errors import ClusterError, ConflictError, NotFoundError, U
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL, RETURNED_ANNOTATION
-from admitter.policy.injection import needs_object, restoration
+from admitter.policy.injection import needs_object
+from admitter.policy.restoration import restoration
 from admitter.policy.status import Clock
 
 PAUSE_SECONDS: Final = 1.0
