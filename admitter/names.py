@@ -166,6 +166,9 @@ operator of the objects of that kind: it makes and changes what belongs to them.
 JOB_KIND_LABEL = f"{GROUP}/job-kind"
 """On a role or a policy that was installed for a JobKind: the name of that."""
 
+KIND_POLICY = "admitter-kind-"
+"""How the policies and roles of a JobKind are called, before its name."""
+
 MANAGED_LABEL = f"{GROUP}/managed"
 """On a Namespace, with the value true: nothing runs there that was not admitted."""
 

@@ -7,7 +7,7 @@ import pytest
 from admitter.client.errors import NotFoundError
 from admitter.client.policies import GROUP, MUTATING
 from admitter.client.transport import Json, Transport
-from admitter.install.apply import LEFT_OUT, install, uninstall
+from admitter.install.apply import LEFT_OUT, install, install_kinds, uninstall
 from admitter.install.kinds import chosen
 from admitter.names import JOB_KIND_LABEL
 
@@ -60,7 +60,8 @@ async def test_policies_are_installed_in_the_best_version_and_all_is_removed(
     versions: tuple[str, ...], used: str | None
 ) -> None:
     server = Server(*versions)
-    outcomes = await install(cast("Transport", server), deployment=True, kinds=chosen("jobset"))
+    outcomes = await install(cast("Transport", server), deployment=True)
+    outcomes += await install_kinds(cast("Transport", server), chosen("jobset"))
     taken = {path.split("/")[3] for path in server.there if path.split("/")[4] in MUTATING.values()}
     assert taken == ({used} if used else set())
     assert {each.kind for each in outcomes if each.result == LEFT_OUT} == (set() if used else set(MUTATING))

@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +12,8 @@ import yaml
 
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.policies import NOT_SERVED
-from admitter.client.transport import HttpTransport, Json
-from admitter.install.apply import LEFT_OUT, ApplyOutcome, manifests
+from admitter.client.transport import HttpTransport, Json, Transport
+from admitter.install.apply import LEFT_OUT, ApplyOutcome, install_kinds, manifests
 from admitter.install.apply import install as apply
 from admitter.install.kinds import AUTO, KindChoiceError, chosen, chosen_for, installed_for, with_operators
 
@@ -41,11 +43,14 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
             metavar="KINDS",
         ),
     ] = AUTO,
+    only_kinds: Annotated[
+        bool, typer.Option("--only-kinds", help="Apply what --kinds chooses and nothing else.")
+    ] = False,
     operator: Annotated[
         list[str] | None,
         typer.Option(
-            help="An account of a kind's operator: a ServiceAccount as NAMESPACE:NAME, or a user. In place of "
-            "those of its JobKind; may be repeated.",
+            help="An account of a kind's operator: a ServiceAccount as NAMESPACE:NAME, or a user. It takes "
+            "the place of those of the JobKind; may be repeated.",
             metavar="KIND=ACCOUNT",
             show_default=False,
         ),
@@ -61,18 +66,21 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter install --image registry.example.com/admitter:0.1.0`
     - `admitter install --print | kubectl diff --filename -`: what an upgrade would change
     - `admitter install --without-deployment`: to run the controller elsewhere, by admitter run
-    - `admitter install --kinds raycluster --operator raycluster=ray-system:kuberay-operator`
-    - `admitter install --kinds experiment.yaml`: a kind of your own, with its rights and policies
+    - `admitter install --only-kinds --kinds raycluster --operator raycluster=ray-system:kuberay-operator`
+    - `admitter install --only-kinds --kinds experiment.yaml`: a kind of your own, with its policies
     """
     if without_deployment and image is not None:
         raise typer.BadParameter("--image and --without-deployment exclude each other")
     operators = _accounts(operator or [])
     if only_print:
-        bundle = manifests(deployment=not without_deployment, image=image)
+        bundle = () if only_kinds else manifests(deployment=not without_deployment, image=image)
         named = _operated(chosen(kinds) if kinds != AUTO else {}, operators)
         yaml.safe_dump_all([*bundle, *installed_for(named)], sys.stdout, sort_keys=False)
         return
-    asyncio.run(_install(kubeconfig, context, image, kinds, operators, deployment=not without_deployment))
+    whole = (
+        None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
+    )
+    asyncio.run(_install(kubeconfig, context, whole, kinds, operators))
 
 
 def _accounts(given: list[str]) -> dict[str, list[str]]:
@@ -100,15 +108,14 @@ def _operated(kinds: dict[str, Json], operators: dict[str, list[str]]) -> dict[s
 async def _install(
     kubeconfig: Path | None,
     context: str | None,
-    image: str | None,
+    bundle: Callable[[Transport], Awaitable[list[ApplyOutcome]]] | None,
     kinds: str,
     operators: dict[str, list[str]],
-    *,
-    deployment: bool,
 ) -> None:
     async with await HttpTransport.connect(kubeconfig, context) as transport:
         named = _operated(await chosen_for(transport, kinds), operators)
-        outcomes = await apply(transport, deployment=deployment, image=image, kinds=named, report=say)
+        outcomes = await bundle(transport) if bundle is not None else []
+        outcomes += await install_kinds(transport, named, say)
         if any(outcome.result == LEFT_OUT for outcome in outcomes):
             typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")
         typer.echo(f"Admitter is installed on {transport.host}.")

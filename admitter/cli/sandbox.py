@@ -15,6 +15,9 @@ from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
 from admitter.sandbox.folders import state_folder
 from admitter.sandbox.nodes import DEFAULT_NODES
+from admitter.sandbox.operators.definitions import chosen
+from admitter.sandbox.operators.programs import ensure_operators
+from admitter.sandbox.operators.running import run_operators
 from admitter.sandbox.state import Phase, SandboxState
 
 app = typer.Typer(
@@ -43,6 +46,15 @@ def up(
         bool,
         typer.Option("--with-controller", help="Install Admitter, and run its controller in the background."),
     ] = False,
+    operators: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="Run operators too: jobset, kuberay or trainer, several with commas between them.",
+            metavar="OPERATORS",
+            show_default=False,
+        ),
+    ] = "",
     kubernetes: Annotated[
         str | None,
         typer.Option(
@@ -56,11 +68,12 @@ def up(
     """Start the control plane; the first time its programs are built.
 
     With --with-controller everything is installed and works when the command returns, also in a sandbox that
-    runs already.
+    runs already. So do operators with --with; the first time they are built.
 
     Examples:
     - `admitter sandbox up`
     - `admitter sandbox up --with-controller`: Admitter works there
+    - `admitter sandbox up --with jobset,kuberay`: with the operators of JobSets, RayClusters and RayJobs
     - `admitter sandbox up --kubernetes 1.33 --name oldest`: of the oldest Kubernetes that is supported
     - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
     """
@@ -68,13 +81,21 @@ def up(
         raise typer.BadParameter("--nodes and --no-nodes exclude each other")
     began = time.monotonic()
     with _errors_shown():
+        wanted = chosen(each.strip() for each in operators.split(",") if each.strip())
+        ensure_operators(_console, wanted)  # before anything runs: it may take minutes
         control_plane = ControlPlane.start(
             state_folder(name),
             nodes=None if no_nodes else nodes or DEFAULT_NODES,
             console=_console,
             kubernetes=kubernetes,
         )
-        log = _run_controller(control_plane) if with_controller else None
+        log = None
+        with _stopped_without(control_plane):
+            run_operators(control_plane, wanted, _console)
+            if with_controller:
+                log = _run_controller(control_plane)
+    for each in wanted:
+        typer.echo(f"Operator {each.name} runs as {each.user}.")
     if log is not None:
         typer.echo(f"Admitter is installed, and its controller decides. Its log: {log}")
     if control_plane.started:
@@ -87,7 +108,7 @@ def up(
 
 
 def _run_controller(control_plane: ControlPlane) -> Path:
-    """Install Admitter and run its controller; without it, a control plane that was started is stopped."""
+    """Install Admitter and run its controller."""
     import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed otherwise
 
     from admitter.client.transport import HttpTransport  # noqa: PLC0415  # as above
@@ -97,11 +118,17 @@ def _run_controller(control_plane: ControlPlane) -> Path:
         async with await HttpTransport.connect(control_plane.kubeconfig, control_plane.context) as transport:
             await install(transport, deployment=False)
 
+    with _console.status("installing Admitter") as shown:
+        asyncio.run(installed())
+        shown.update("starting the controller")
+        return control_plane.run_controller(_console)
+
+
+@contextmanager
+def _stopped_without(control_plane: ControlPlane) -> Iterator[None]:
+    """Stop a control plane that was started if not all that is to run beside it does."""
     try:
-        with _console.status("installing Admitter") as shown:
-            asyncio.run(installed())
-            shown.update("starting the controller")
-            return control_plane.run_controller(_console)
+        yield
     except BaseException:
         if control_plane.started:
             control_plane.stop()

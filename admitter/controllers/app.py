@@ -16,6 +16,7 @@ from admitter.controllers.guarded import tree_failed
 from admitter.controllers.kind_informers import KindInformers
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
+from admitter.controllers.quota_status.job_kinds import JobKindConditions
 from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
@@ -70,7 +71,10 @@ class App:
         gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
         self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace)
         self.marks = Marks(world, self.engine.capacity, transport, pace)
-        self.statuses = QuotaStatuses(world, catalog, self.engine, transport, clock, pace)
+        self.job_kinds = JobKindConditions(world, self.kinds, transport)
+        self.statuses = QuotaStatuses(
+            world, catalog, self.engine, transport, clock, pace, self.job_kinds.found
+        )
         self.unscheduled = UnscheduledPods(world, self.events, clock)
         self.decisions = Decisions(self.metrics, world.workloads.get)
         # a Workload with this key has come to the end of its grace period

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import structlog
 
+from admitter.api.conditions import ActiveReason
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, resource_of
 from admitter.cache.views import ObjectView
@@ -23,6 +24,7 @@ from admitter.client.signal import Signal
 from admitter.client.source import Source
 from admitter.client.transport import Transport
 from admitter.controllers.related_objects import RelatedObjects
+from admitter.policy.defects import Defect
 
 if TYPE_CHECKING:
     from admitter.api.job_kind import JobKind
@@ -56,7 +58,7 @@ class KindInformers:
         self.synced = asyncio.Event()  # once the kinds of the beginning have been read, or could not be
         # the objects of a kind are known now, or are not any more; by what their titles begin with
         self.changed: Signal[[str]] = Signal()
-        self.problems: dict[str, str] = {}  # why JobKinds do not work, by name; empty for those that do
+        self.problems: dict[str, Defect | None] = {}  # why JobKinds do not work, by name; None: it does
         self.judged: Signal[[]] = Signal()  # that has changed
         self._world, self._transport, self._random = world, transport, random
         self._again = asyncio.Event()
@@ -102,7 +104,7 @@ class KindInformers:
         self._again.set()
 
     async def _update(self) -> None:
-        views = sorted(self._world.job_kinds, key=lambda view: view.name)
+        views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
         raws: list[Json] = [{"metadata": {"name": view.name}, "spec": view.spec} for view in views]
         if not raws and not self._objects and not self.problems:
             return
@@ -113,18 +115,27 @@ class KindInformers:
         await self._read_definitions(declared)
         kinds = Kinds(raws, dict(self._schemas()))
         kinds.find_all()
-        problems = {each.name: "; ".join(map(str, each.problems)) for each in kinds.defects}
+        problems: dict[str, Defect | None] = {
+            each.name: (
+                ActiveReason.CONFLICT if each.taken else ActiveReason.INVALID_SPEC,
+                "; ".join(map(str, each.problems)),
+            )
+            for each in kinds.defects
+        }
         wanted: dict[str, JobKind] = {}
         for kind in declared:
             sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
             if resource_of(kind).path == JOB.path:
-                problems.setdefault(name, "")
+                problems.setdefault(name, None)
             elif sort in wanted:
                 words = f"spec.resource.kind: objects are called {sort}/NAME by JobKind"
-                problems.setdefault(name, f"{words} {wanted[sort].metadata.name} already")
+                taken = (ActiveReason.CONFLICT, f"{words} {wanted[sort].metadata.name} already")
+                problems.setdefault(name, taken)
             elif not problems.setdefault(name, self._unserved(kind)):
-                problems[name] = await self._related.follow(kind, self._group)
-                if not problems[name]:
+                words = await self._related.follow(kind, self._group)
+                if words:
+                    problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, f"spec.related: {words}")
+                else:
                     wanted[sort] = kind
         self._related.release({version for kind in declared for version in _related_versions(kind)})
         await self._follow(wanted, kinds)
@@ -148,16 +159,18 @@ class KindInformers:
             for view in read.source.store:
                 yield from _schemas_in(view)
 
-    def _unserved(self, kind: "JobKind") -> str:
-        """Why the API server does not serve what a JobKind describes; empty if it does."""
+    def _unserved(self, kind: "JobKind") -> Defect | None:
+        """Why the API server does not serve what a JobKind describes; None if it does."""
         name, resource = _definition_of(kind), kind.spec.resource
         view = self._definition(name)
         if view is None:
             read = self._definitions[name].informer
-            return f"definition {name} is not there" if read.synced.is_set() else f"{name}: {read.failure}"
+            words = f"definition {name} is not there" if read.synced.is_set() else f"{name}: {read.failure}"
+            return ActiveReason.DEFINITION_NOT_FOUND, words
         if (resource.api_version, resource.kind) not in dict(_schemas_in(view)):
-            return f"spec.resource: definition {name} serves no {resource.version} {resource.kind}"
-        return ""
+            words = f"spec.resource: definition {name} serves no {resource.version} {resource.kind}"
+            return ActiveReason.DEFINITION_NOT_FOUND, words
+        return None
 
     def _definition(self, name: str) -> Manifest | None:
         found: Manifest | None = self._definitions[name].source.store.get(("", name))
@@ -203,16 +216,17 @@ class KindInformers:
         log.info("kind ends", path=read.source.path)
 
     def _note_others(
-        self, declared: "list[JobKind]", wanted: "dict[str, JobKind]", problems: dict[str, str]
+        self, declared: "list[JobKind]", wanted: "dict[str, JobKind]", problems: dict[str, Defect | None]
     ) -> None:
         """Note why nothing is known of objects of other kinds; of one without a definition there are none."""
         found = {}
         for kind in declared:
             sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
-            if sort not in wanted and sort not in found and problems[name]:
+            problem = problems[name]
+            if sort not in wanted and sort not in found and problem is not None:
                 read = self._definitions[_definition_of(kind)]
                 gone = read.informer.synced.is_set() and self._definition(_definition_of(kind)) is None
-                words = "" if gone else f"JobKind {name} does not work: {problems[name]}"
+                words = "" if gone else f"JobKind {name} does not work: {problem[1]}"
                 found[sort] = KnownKind(None, words, resource_of(kind))
         for sort in [each for each in self._world.kinds if each and each not in wanted and each not in found]:
             del self._world.kinds[sort]

@@ -102,6 +102,7 @@ class AppLifecycle:
             group.create_task(app.events.run(), name="events")
             group.create_task(app.statuses.run(), name="statuses")
             group.create_task(app.statuses.visible.run(), name="visible queues")
+            group.create_task(app.job_kinds.run(), name="job kinds")
             group.create_task(app.marks.run(), name="marks")
             group.create_task(app.namespaces.queue.run(), name="namespaces")
             group.create_task(app.placement.queue.run(), name="placement")

@@ -71,6 +71,7 @@ class Routing:
         self._app.grace_over.listen(self._jobs.add)
         self._app.kind_returned.listen(self._kind_returned)
         self._app.kinds.changed.listen(self._job_kind_changed)
+        self._app.job_kinds.changed.listen(lambda name: self._statuses.touch("jobkinds", ("", name)))
         self._app.evictions.again.listen(self._jobs.add_later)
         self._statuses.activity.listen(self._activity_changed)
 

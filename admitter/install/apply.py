@@ -70,30 +70,46 @@ async def install(
     *,
     deployment: bool,
     image: str | None = None,
-    kinds: Mapping[str, Json] | None = None,
     report: Callable[[ApplyOutcome], None] = lambda _: None,
 ) -> list[ApplyOutcome]:
     """Apply the bundle as an administrator, and wait until the cluster works with it.
 
-    With a deployment the controller is to run in the cluster, of an image of its own if one is given; `kinds`
-    are JobKinds to install, by name. Each outcome is reported as it comes.
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given. Each
+    outcome is reported as it comes.
 
     Raises:
         ClusterError: the cluster refuses an object, or does not take it up within a minute.
     """
+    return await _apply_all(transport, list(manifests(deployment=deployment, image=image)), report)
+
+
+async def install_kinds(
+    transport: Transport,
+    kinds: Mapping[str, Json],
+    report: Callable[[ApplyOutcome], None] = lambda _: None,
+) -> list[ApplyOutcome]:
+    """Apply JobKinds with their rights and policies, once the bundle is there.
+
+    Raises:
+        ClusterError: one of them is wrong, or as for the bundle.
+    """
+    return await _apply_all(transport, list(installed_for(kinds)), report)
+
+
+async def _apply_all(
+    transport: Transport, bundle: list[Json], report: Callable[[ApplyOutcome], None]
+) -> list[ApplyOutcome]:
     outcomes = []
     version = await mutating_version(transport)
-    bundle = manifests(deployment=deployment, image=image)
-    for part in (list(bundle), list(installed_for(kinds or {}))):  # JobKinds need their definition
-        for manifest in _in_version(version, part):
-            left_out = manifest["kind"] in MUTATING and version is None
-            result = LEFT_OUT if left_out else await _apply(transport, manifest)
-            outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
-            outcomes.append(outcome)
-            report(outcome)
-        for manifest in part:
-            if manifest["kind"] in _READY:
-                await _wait(transport, manifest)
+    for manifest in _in_version(version, bundle):
+        left_out = manifest["kind"] in MUTATING and version is None
+        result = LEFT_OUT if left_out else await _apply(transport, manifest)
+        outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
+        outcomes.append(outcome)
+        report(outcome)
+    for manifest in bundle:
+        if manifest["kind"] in _READY:
+            await _wait(transport, manifest)
     return outcomes
 
 

@@ -18,6 +18,7 @@ class Defect(NamedTuple):
 
     name: str
     problems: list[Problem]
+    taken: bool = False  # another one describes its resource
 
 
 class Kinds:
@@ -34,7 +35,8 @@ class Kinds:
             first = self._declared.setdefault(resource, kind)
             if first is not kind:
                 words = f"{resource[0]} {resource[1]} is described by JobKind {first.metadata.name} already"
-                self.defects.append(Defect(kind.metadata.name, [Problem("spec.resource", words)]))
+                problem = Problem("spec.resource", words)
+                self.defects.append(Defect(kind.metadata.name, [problem], taken=True))
 
     def _valid(self, manifests: Mapping[str, Json]) -> Iterator[JobKind]:
         for name, raw in manifests.items():

@@ -20,9 +20,10 @@ _POD_RANGE = "10.244.0.0/16"
 _API_SERVER_SERVICE = "10.96.0.1"
 
 CONTROLLER = "admitter-controller"
-"""The one component that may end alone, and start when all others run."""
-CONTROLLER_WANTED = ".controller-wanted"
-"""A file in the folder of a control plane: its supervisor starts the controller, and removes the file."""
+"""The name of Admitter's controller, where it runs beside the control plane."""
+WANTED = ".wanted"
+"""A folder in that of a control plane: its supervisor runs the command line in `<name>.json`, and removes the
+file."""
 
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -190,10 +191,10 @@ def clients(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]
     }
 
 
-def controller(folder: Path) -> dict[str, list[str]]:
+def controller(folder: Path) -> list[str]:
     """The command line of Admitter's controller, which impersonates the installed account."""
     options = ["--kubeconfig", str(folder / "kubeconfig"), "--bind", f"{LOCALHOST}:0"]
-    return {CONTROLLER: [sys.executable, "-m", "admitter", "run", *options]}
+    return [sys.executable, "-m", "admitter", "run", *options]
 
 
 def simulator(programs: Mapping[str, Path], kubeconfig: Path) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import IO, Self
 
 from rich.console import Console
 
+from admitter.sandbox import component_commands
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import CONTEXT, Cluster
-from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED, audit_log
+from admitter.sandbox.component_commands import CONTROLLER, WANTED, audit_log
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.folders import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
@@ -26,7 +28,7 @@ from admitter.sandbox.supervisor import StartOrder
 
 _STOP_GRACE = 15
 _LOG_TAIL = 10
-_CONTROLLER_SECONDS = 120
+_BESIDE_SECONDS = 120
 _TICK = 0.1
 _DECIDES = ("deciding", "following")
 """Lines in the controller's log once it is up: it decides, or another one does."""
@@ -105,36 +107,49 @@ class ControlPlane(Cluster):
         return audit_log(self.folder)
 
     def run_controller(self, console: Console | None = None) -> Path:
-        """Run the controller, which is installed, beside the control plane; returns its log once it decides.
+        """Run the controller, which is installed, as `run_beside`; returns its log once it decides."""
+        command = component_commands.controller(self.folder)
+        decides = [f'"event":"{word}"' for word in _DECIDES]
+        return self.run_beside(CONTROLLER, command, lambda log: any(word in log for word in decides), console)
 
-        One that runs already stays. It ends with the control plane, or alone. The console is as of `start`.
+    def run_beside(
+        self, name: str, command: list[str], works: Callable[[str], bool], console: Console | None = None
+    ) -> Path:
+        """Run a program beside the control plane; returns its log once that tells that it works.
+
+        One of that name that runs already stays. It ends with the control plane, or alone. The console is as
+        of `start`.
 
         Raises:
-            StartError: it or the control plane ended, or it has not decided after two minutes.
+            StartError: it or the control plane ended, or it does not work after two minutes.
         """
-        wanted, log = self.folder / CONTROLLER_WANTED, self.folder / "logs" / f"{CONTROLLER}.log"
+        wanted, log = self.folder / WANTED / f"{name}.json", self.folder / "logs" / f"{name}.log"
         with _alone(self.folder, console or Console(stderr=True)):
-            if not self._runs_controller():
+            if not self.runs(name):
                 log.unlink(missing_ok=True)
-            wanted.touch()
-            deadline = time.monotonic() + _CONTROLLER_SECONDS
+            wanted.parent.mkdir(exist_ok=True)
+            partial = wanted.with_suffix(".partial")
+            partial.write_text(json.dumps(command))
+            partial.replace(wanted)
+            deadline = time.monotonic() + _BESIDE_SECONDS
             while True:
                 told = wanted.exists()
                 text = log.read_text(errors="replace") if log.exists() else ""
-                if not told and any(f'"event":"{word}"' in text for word in _DECIDES):
+                if not told and works(text):
                     return log
                 if self.find(self.folder) is None:
-                    raise StartError("the control plane ended while its controller started")
-                ended = not told and not self._runs_controller()
+                    raise StartError(f"the control plane ended while {name} started")
+                ended = not told and not self.runs(name)
                 if ended or time.monotonic() > deadline:
                     tail = "\n".join(text.splitlines()[-_LOG_TAIL:])
-                    how = "ended" if ended else f"does not decide after {_CONTROLLER_SECONDS} s"
-                    raise StartError(f"the controller {how}; {log} ends with:\n{tail}")
+                    how = "ended" if ended else f"does not work after {_BESIDE_SECONDS} s"
+                    raise StartError(f"{name} {how}; {log} ends with:\n{tail}")
                 time.sleep(_TICK)
 
-    def _runs_controller(self) -> bool:
+    def runs(self, name: str) -> bool:
+        """Whether a component of that name runs."""
         state = SandboxState.load(self.folder)
-        identity = state.components.get(CONTROLLER) if state is not None else None
+        identity = state.components.get(name) if state is not None else None
         return identity is not None and identity.find() is not None
 
     def stop(self) -> None:
@@ -166,7 +181,7 @@ class ControlPlane(Cluster):
 
 def _alone(folder: Path, console: Console) -> AbstractContextManager[None]:
     """No other process starts what is in the folder meanwhile."""
-    return exclusive(folder / ".lock", "is starting this control plane or its controller", console)
+    return exclusive(folder / ".lock", "is starting this control plane, or a program beside it", console)
 
 
 def _start_supervisor(order: StartOrder, console: Console) -> None:

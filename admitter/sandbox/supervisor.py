@@ -22,7 +22,7 @@ from typing import Self
 
 from admitter.sandbox import component_commands
 from admitter.sandbox.api import Api
-from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED, Layout
+from admitter.sandbox.component_commands import CONTROLLER, WANTED, Layout
 from admitter.sandbox.errors import SandboxError, StartError
 from admitter.sandbox.nodes import Manifest
 from admitter.sandbox.processes import ProcessIdentity, dies_with_parent
@@ -94,6 +94,7 @@ class Supervisor:
         self._starter = starter
         self._logs = order.folder / "logs"
         self._components: dict[str, subprocess.Popen[bytes]] = {}
+        self._beside: set[str] = set()  # those that may end alone
         self._state = SandboxState(
             Phase.STARTING, ProcessIdentity.of(os.getpid()), kubectl=str(order.programs["kubectl"])
         )
@@ -106,7 +107,7 @@ class Supervisor:
             self._starter.report(Phase.READY)
             while True:
                 self._check()
-                self._run_controller()
+                self._run_wanted()
                 time.sleep(_GUARD_TICK)
         except OwnerGoneError:
             pass
@@ -116,7 +117,7 @@ class Supervisor:
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             self._kill_components()
-            self._clear("data", "pki", "bin", "kubeconfig")
+            self._clear("data", "pki", "bin", "kubeconfig", "operators")
             if self._state.phase is not Phase.FAILED:
                 SandboxState.remove(self._order.folder)
 
@@ -131,7 +132,7 @@ class Supervisor:
                     raise
 
     def _start_once(self) -> None:
-        self._clear("data", "pki", "bin", "logs", "kubeconfig", CONTROLLER_WANTED)
+        self._clear("data", "pki", "bin", "logs", "kubeconfig", "operators", WANTED)
         self._logs.mkdir()
         layout = component_commands.prepare(self._order.folder)
         self._save(server=layout.server)
@@ -179,12 +180,12 @@ class Supervisor:
                 )
             time.sleep(_TICK)
 
-    def _run_controller(self) -> None:
-        """Start the controller if that is wanted and it does not run."""
-        wanted = self._order.folder / CONTROLLER_WANTED
-        if wanted.exists():
-            if CONTROLLER not in self._components:
-                self._spawn(component_commands.controller(self._order.folder))
+    def _run_wanted(self) -> None:
+        """Start what is wanted beside the control plane and does not run."""
+        for wanted in (self._order.folder / WANTED).glob("*.json"):
+            if wanted.stem not in self._components:
+                self._spawn({wanted.stem: json.loads(wanted.read_text())})
+                self._beside.add(wanted.stem)
             wanted.unlink()
 
     def _check(self) -> None:
@@ -193,7 +194,7 @@ class Supervisor:
             raise OwnerGoneError
         for name, process in list(self._components.items()):
             code = process.poll()
-            if code is not None and name != CONTROLLER:
+            if code is not None and name not in self._beside:
                 raise self._component_ended(name, code)
             if code is not None:
                 del self._components[name]

@@ -100,8 +100,8 @@ class DescribedKinds:
         """The JobKinds that do not work, and why: those among the manifests, and those that were used."""
         if any(_kind_of(each) == JOB_KIND for each in self._manifests):
             self._kinds.find_all()
-        for name, problems in self._kinds.defects if "_kinds" in vars(self) else ():
-            yield f"JobKind {name}", "; ".join(map(str, problems))
+        for each in self._kinds.defects if "_kinds" in vars(self) else ():
+            yield f"JobKind {each.name}", "; ".join(map(str, each.problems))
 
     def _find(self, manifest: object) -> "CompiledKind | None":
         if not isinstance(manifest, dict):

@@ -132,7 +132,7 @@ def test_a_controller_runs_beside_it_and_ends_alone_or_with_it(tmp_path: Path, f
 
 def test_a_controller_that_ends_at_once_is_said_with_its_log(folder: Path) -> None:
     with ControlPlane.start(folder, nodes=None) as plane:
-        with pytest.raises(StartError, match=r"the controller ended; .*(?s:.)*admitter install"):
+        with pytest.raises(StartError, match=r"admitter-controller ended; .*(?s:.)*admitter install"):
             plane.run_controller()
         assert plane.read("namespace", "default"), "the rest goes on"
 

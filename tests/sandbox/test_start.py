@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED
+from admitter.sandbox.component_commands import CONTROLLER, WANTED
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.folders import exclusive
@@ -142,18 +142,19 @@ def ready(folder: Path) -> Iterator[ControlPlane]:
 def test_a_start_of_the_controller_ends_with_its_control_plane(folder: Path) -> None:
     with ready(folder) as plane, ThreadPoolExecutor() as pool:
         running = pool.submit(plane.run_controller)
-        eventually((folder / CONTROLLER_WANTED).exists, "the controller is wanted")
+        eventually((folder / WANTED / f"{CONTROLLER}.json").exists, "the controller is wanted")
         assert ControlPlane.stop_in(folder)
-        with pytest.raises(StartError, match="the control plane ended while its controller started"):
+        with pytest.raises(StartError, match="the control plane ended while admitter-controller started"):
             running.result(timeout=30)
 
 
 def test_one_process_at_a_time_starts_the_controller(folder: Path) -> None:
-    wanted, log, said = folder / CONTROLLER_WANTED, folder / "logs" / f"{CONTROLLER}.log", StringIO()
+    wanted, said = folder / WANTED / f"{CONTROLLER}.json", StringIO()
+    log = folder / "logs" / f"{CONTROLLER}.log"
     with ready(folder) as plane, ThreadPoolExecutor() as pool:
         with exclusive(folder / ".lock", "", Console(file=StringIO())):
             running = pool.submit(plane.run_controller, Console(file=said))
-            eventually(lambda: "or its controller: waiting for it" in said.getvalue(), "it waits")
+            eventually(lambda: "or a program beside it: waiting for it" in said.getvalue(), "it waits")
             assert not wanted.exists()
         eventually(wanted.exists, "the controller is wanted")
         log.write_text('{"event":"deciding"}')

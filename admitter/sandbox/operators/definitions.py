@@ -1,0 +1,154 @@
+"""What each operator is built from, and how it is started.
+
+Next: `programs` builds them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from admitter.sandbox.component_commands import LOCALHOST
+from admitter.sandbox.errors import SandboxError
+
+MODULES = Path(__file__).parent / "modules"
+"""One Go module for each set of releases that build together."""
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator, as its project publishes it.
+
+    Attributes:
+        name: of its program and its log.
+        module: the folder in `MODULES` that it is built from.
+        source: its Go module.
+        package: its main package, below its Go module; empty for the root.
+        folder: of its manifests, in its Go module.
+        roots: the kustomizations in that folder with its definitions, rights and webhooks.
+        samples: the kustomization with objects of its kinds that it offers to all; empty if there are none.
+        namespace: of its account.
+        account: the name of its service account.
+        options: of its command line, given the file with its configuration.
+        config: its configuration, given the port of its webhooks.
+        started: words in its log once it works.
+        needs: operators that have to run before.
+    """
+
+    name: str
+    module: str
+    source: str
+    package: str
+    folder: str
+    roots: tuple[str, ...]
+    namespace: str
+    account: str
+    options: Callable[[Path], list[str]]
+    config: Callable[[int], Config]
+    started: tuple[str, ...]
+    samples: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def user(self) -> str:
+        """The user that the API server knows it as."""
+        return f"system:serviceaccount:{self.namespace}:{self.account}"
+
+
+def _jobset(port: int) -> Config:
+    return {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+        "webhook": {"host": LOCALHOST, "port": port},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "0"},
+    }
+
+
+def _trainer(port: int) -> Config:
+    return {
+        "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": False},
+        "certManagement": {"enable": False},
+        "webhook": {"host": LOCALHOST, "port": port},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "0"},
+    }
+
+
+def _by_file(config: Path) -> list[str]:
+    return [f"--config={config}"]
+
+
+def _kuberay(_config: Path) -> list[str]:
+    return ["--enable-leader-election=false", "--metrics-addr=0", "--health-probe-bind-address=0"]
+
+
+OPERATORS = {
+    each.name: each
+    for each in (
+        Operator(
+            name="jobset",
+            module="kubeflow",
+            source="sigs.k8s.io/jobset",
+            package="",
+            folder="config",
+            roots=("default",),
+            namespace="jobset-system",
+            account="jobset-controller-manager",
+            options=_by_file,
+            config=_jobset,
+            started=("Serving webhook server", "Starting workers"),
+        ),
+        Operator(
+            name="kuberay",
+            module="kuberay",
+            source="github.com/ray-project/kuberay/ray-operator",
+            package="",
+            folder="config",
+            roots=("default",),
+            namespace="default",
+            account="kuberay-operator",
+            options=_kuberay,
+            config=lambda _port: {},
+            started=("Starting workers",),
+        ),
+        Operator(
+            name="trainer",
+            module="kubeflow",
+            source="github.com/kubeflow/trainer/v2",
+            package="/cmd/trainer-controller-manager",
+            folder="manifests",
+            roots=("base/crds", "base/rbac", "base/webhook"),
+            namespace="kubeflow-system",
+            account="kubeflow-trainer-controller-manager",
+            options=_by_file,
+            config=_trainer,
+            started=("Serving webhook server", "Starting workers"),
+            samples="base/runtimes",
+            needs=("jobset",),
+        ),
+    )
+}
+"""The operators by name."""
+
+
+def chosen(names: Iterable[str]) -> list[Operator]:
+    """The operators of these names and those that they need, in the order in which they start.
+
+    Raises:
+        SandboxError: there is none of a name.
+    """
+    found: dict[str, Operator] = {}
+    for name in names:
+        if name not in OPERATORS:
+            raise SandboxError(f"--with {name!r}: there are {', '.join(OPERATORS)}")
+        for each in chosen(OPERATORS[name].needs):
+            found.setdefault(each.name, each)
+        found.setdefault(name, OPERATORS[name])
+    return list(found.values())

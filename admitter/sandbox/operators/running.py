@@ -1,0 +1,84 @@
+"""Runs operators beside a control plane, each under its own account.
+
+Before: `programs` builds them, `manifests` reads what they bring.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+from admitter.sandbox.certificates import Authority
+from admitter.sandbox.cluster import write_kubeconfig
+from admitter.sandbox.component_commands import LOCALHOST, free_ports
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.folders import exclusive
+from admitter.sandbox.operators.definitions import Operator
+from admitter.sandbox.operators.manifests import (
+    DEFINITION,
+    Manifest,
+    definitions_and_rights,
+    rendered,
+    webhooks,
+)
+from admitter.sandbox.operators.programs import Built, ensure_operators
+
+_CERTIFICATES = Path("k8s-webhook-server", "serving-certs")
+"""Where all operators look for the certificate of their webhooks, below the folder for temporary files."""
+
+
+def run_operators(plane: ControlPlane, operators: Iterable[Operator], console: Console) -> None:
+    """Run operators beside a control plane; those that run already stay.
+
+    They end with the control plane, or alone. When this returns their kinds are there, and they work.
+
+    Raises:
+        SandboxError: one can't be built, or does not start.
+    """
+    wanted = list(operators)
+    built = ensure_operators(console, wanted)
+    with exclusive(plane.folder / ".operators.lock", "is starting operators here", console):
+        for operator in wanted:
+            if not plane.runs(operator.name):
+                with console.status(f"starting {operator.name}"):
+                    _run(plane, operator, built[operator.name], console)
+
+
+def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console) -> None:
+    objects = [each for root in operator.roots for each in rendered(plane.kubectl, built.manifests / root)]
+    _apply(plane, definitions_and_rights(operator, objects))
+    kinds = [f"crd/{each['metadata']['name']}" for each in objects if each["kind"] == DEFINITION]
+    plane.run_kubectl("wait", "--for=condition=Established", "--timeout=60s", *kinds)
+
+    folder = plane.folder / "operators" / operator.name
+    (port,) = free_ports(1)
+    authority = Authority(folder / _CERTIFICATES)
+    authority.issue_server("tls", [LOCALHOST])
+    (folder / "config.yaml").write_text(yaml.safe_dump(dict(operator.config(port))))
+    _write_identity(plane, operator, folder / "kubeconfig")
+    environment = [f"TMPDIR={folder}", f"KUBECONFIG={folder / 'kubeconfig'}"]
+    options = operator.options(folder / "config.yaml")
+    command = ["/usr/bin/env", *environment, str(built.program), *options]
+    plane.run_beside(
+        operator.name, command, lambda log: all(words in log for words in operator.started), console
+    )
+
+    _apply(plane, webhooks(objects, port, authority.certificate))
+    if operator.samples:
+        _apply(plane, rendered(plane.kubectl, built.manifests / operator.samples))
+
+
+def _apply(plane: ControlPlane, objects: list[Manifest]) -> None:
+    # By the server: definitions are longer than the annotation that kubectl would write otherwise.
+    if objects:
+        content = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
+        plane.run_kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", content=content)
+
+
+def _write_identity(plane: ControlPlane, operator: Operator, path: Path) -> None:
+    """Write the administrator's kubeconfig, made to act as the operator's account: no token that expires."""
+    assert plane.kubeconfig
+    content = yaml.safe_load(plane.kubeconfig.read_text())
+    content["users"][0]["user"]["as"] = operator.user
+    write_kubeconfig(path, content)
