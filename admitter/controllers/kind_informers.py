@@ -6,6 +6,7 @@ What is known of a kind then changes in `World.kinds`, and its objects come into
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+RETRY_SECONDS: Final = 5.0
+"""After so long it is looked again whether what could not be read has been read since."""
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 log = structlog.get_logger(__name__)
@@ -72,7 +75,14 @@ class KindInformers:
                 self._again.clear()
                 await self._update()
                 self.synced.set()
-                await self._again.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if self._is_sure() else RETRY_SECONDS):
+                        await self._again.wait()
+
+    def _is_sure(self) -> bool:
+        """Whether everything was read that tells which kinds there are."""
+        read = (each.informer.synced.is_set() for each in self._definitions.values())
+        return all(read) and not self._related.failures
 
     def _read(self, source: Source[Any], stated: bytes = b"") -> _Read:
         """Begin to read; a change of a definition is looked at."""
@@ -100,6 +110,7 @@ class KindInformers:
             return
         from admitter.kinds.registry import Kinds  # noqa: PLC0415  # slow to load, and needed for this alone
 
+        self._related.failures.clear()
         declared = Kinds(raws, {}).declared
         await self._read_definitions(declared)
         kinds = Kinds(raws, dict(self._schemas()))
@@ -123,7 +134,7 @@ class KindInformers:
             elif not problems.setdefault(name, self._unserved(kind)):
                 words = await self._related.follow(kind, self._group)
                 if words:
-                    problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, words)
+                    problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, f"spec.related: {words}")
                 else:
                     wanted[sort] = kind
         self._related.release({version for kind in declared for version in _related_versions(kind)})

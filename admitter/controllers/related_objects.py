@@ -26,22 +26,27 @@ class RelatedObjects:
 
     def __init__(self, transport: Transport, random: Random, changed: Callable[[str], None]) -> None:
         self._transport, self._random, self._changed = transport, random, changed
+        self.failures: set[str] = set()  # the JobKinds of which something can't be read
         # by group and version: the informers by kind, each with its task
         self._read: dict[str, dict[str, tuple[Informer[Any], asyncio.Task[None]]]] = {}
 
     async def follow(self, kind: "JobKind", group: asyncio.TaskGroup) -> str:
         """Read what a JobKind names; returns why that can't be read, or an empty text."""
+        problem = ""
         for version in {each.api_version for each in kind.spec.related}:
             try:
                 if version not in self._read:
                     await self._begin(version, kind.spec.resource.kind, group)
             except ClusterError as error:
-                return f"{version} can't be read: {error}"
+                problem = f"{version} can't be read: {error}"
+                continue
             for informer, _ in self._read[version].values():
                 await informer.tried.wait()
                 if not informer.synced.is_set():
-                    return f"{informer.path} can't be read: {informer.failure}"
-        return ""
+                    problem = f"{informer.path} can't be read: {informer.failure}"
+        if problem:
+            self.failures.add(kind.metadata.name)
+        return problem
 
     async def _begin(self, version: str, but: str, group: asyncio.TaskGroup) -> None:
         served = (await self._transport.get(f"/apis/{version}"))["resources"]
