@@ -1,4 +1,4 @@
-"""What is installed for JobKinds: which, with which rights, and whose operator."""
+"""What is installed for JobKinds: which of them, with which rights, and which account is the operator."""
 
 import json
 from pathlib import Path
