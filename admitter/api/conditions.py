@@ -188,6 +188,8 @@ class ActiveReason(StrEnum):
     """An older elastic quota governs one of its namespaces; or an older JobKind describes its resource."""
     DEFINITION_NOT_FOUND = "DefinitionNotFound"
     """The JobKind describes a resource that the cluster does not have, or not in that version."""
+    NOT_READ = "NotRead"
+    """The controller can't read what the JobKind describes; the message has the API server's answer."""
     NO_POLICY = "NoPolicy"
     """The JobKind works without policies: what is created running is stopped a moment later, and may grow."""
     NAMESPACE_NOT_FOUND = "NamespaceNotFound"

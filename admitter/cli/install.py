@@ -77,9 +77,7 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
         named = _operated(chosen(kinds) if kinds != AUTO else {}, operators)
         yaml.safe_dump_all([*bundle, *installed_for(named)], sys.stdout, sort_keys=False)
         return
-    whole = (
-        None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
-    )
+    whole = None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
     asyncio.run(_install(kubeconfig, context, whole, kinds, operators))
 
 
@@ -118,7 +116,8 @@ async def _install(
         outcomes += await install_kinds(transport, named, say)
         if any(outcome.result == LEFT_OUT for outcome in outcomes):
             typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")
-        typer.echo(f"Admitter is installed on {transport.host}.")
+        what = "Admitter is" if bundle is not None else f"{len(named)} JobKinds are"
+        typer.echo(f"{what} installed on {transport.host}.")
 
 
 def say(outcome: ApplyOutcome) -> None:

@@ -139,6 +139,11 @@ class KindInformers:
                     wanted[sort] = kind
         self._related.release({version for kind in declared for version in _related_versions(kind)})
         await self._follow(wanted, kinds)
+        for sort, kind in wanted.items():
+            informer = self._objects[sort].informer
+            if not informer.synced.is_set():
+                words = f"{informer.path} can't be read: {informer.failure}"
+                problems[kind.metadata.name] = (ActiveReason.NOT_READ, words)
         self._note_others(declared, wanted, problems)
         if problems != self.problems:
             self.problems = problems
@@ -210,6 +215,7 @@ class KindInformers:
         if self._objects.get(sort) is read:
             self._world.kinds[sort] = replace(self._world.kinds[sort], problem="")
             self.changed(sort)
+            self._again.set()
 
     def _stop(self, sort: str) -> None:
         """Know nothing of a kind any more: its objects may be there still, and run."""

@@ -81,4 +81,4 @@ class Kinds:
 
 def _name_of(manifest: Json) -> str:
     metadata = manifest.get("metadata")
-    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""

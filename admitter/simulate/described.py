@@ -97,11 +97,15 @@ class DescribedKinds:
         return False
 
     def defects(self) -> Iterator[tuple[str, str]]:
-        """The JobKinds that do not work, and why: those among the manifests, and those that were used."""
+        """The JobKinds that do not work, and why: those among the manifests, and those that were used.
+
+        One without a name is no object at all.
+        """
         if any(_kind_of(each) == JOB_KIND for each in self._manifests):
             self._kinds.find_all()
         for each in self._kinds.defects if "_kinds" in vars(self) else ():
-            yield f"JobKind {each.name}", "; ".join(map(str, each.problems))
+            if each.name:
+                yield f"JobKind {each.name}", "; ".join(map(str, each.problems))
 
     def _find(self, manifest: object) -> "CompiledKind | None":
         if not isinstance(manifest, dict):

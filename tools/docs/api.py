@@ -101,6 +101,8 @@ def kind_of(schema: Schema) -> str:
     """The type of a field in words, with its limits."""
     if schema.get("x-kubernetes-int-or-string"):
         return "duration" if "maximum" in schema else "quantity"
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return "boolean or text"
     match schema["type"]:
         case "string":
             return _text(schema)
