@@ -31,7 +31,7 @@ def rendered(kubectl: Path, folder: Path) -> list[Manifest]:
     """
     kept = folder / "rendered.json"
     if not kept.exists():
-        command = [kubectl, "kustomize", str(folder)]
+        command = [str(kubectl), "kustomize", str(folder)]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
             raise StartError(f"kubectl kustomize {folder}: {answer.stderr.strip()}")
