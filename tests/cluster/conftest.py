@@ -9,11 +9,14 @@ from uuid import uuid4
 
 import pytest
 from filelock import FileLock
+from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.direct import DirectPlane
@@ -48,6 +51,16 @@ def installed(control_plane: Cluster, shared: Path) -> Cluster:
 async def _install(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
+
+
+@pytest.fixture(scope="session")
+def operators(installed: Cluster, shared: Path) -> Cluster:
+    """The cluster with the operators of JobSets, RayClusters and TrainJobs."""
+    if not isinstance(installed, ControlPlane):
+        pytest.skip("operators run beside the sandbox only")
+    with FileLock(shared / "operators.lock"):
+        run_operators(installed, OPERATORS.values(), Console(stderr=True))
+    return installed
 
 
 @pytest.fixture(scope="session")
