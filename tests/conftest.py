@@ -25,6 +25,9 @@ _CONTEXT = "ADMITTER_TEST_CONTEXT"
 KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
 """The release that sandboxes of the tests run; None: the newest that is supported."""
 
+LONG_SECONDS = 500
+"""A test with a longer timeout is one of the longest."""
+
 
 def _fixtures(item: pytest.Item) -> set[str]:
     return set(getattr(item, "fixturenames", ()))
@@ -35,9 +38,24 @@ def _needs_sandbox(item: pytest.Item) -> bool:
     return item.get_closest_marker("cluster") is not None and not elsewhere
 
 
+def _seconds(item: pytest.Item) -> float:
+    """What the test's marker `timeout` gives it."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that would start a control plane although only ring 1 was asked for."""
+    """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
+
+    The longest keep both cores busy: one worker runs them, one after the other. Those that share a cluster of
+    their module's own stay together too.
+    """
+    items.sort(key=lambda item: (_seconds(item), "own" in _fixtures(item)), reverse=True)
     for item in items:
+        if _seconds(item) > LONG_SECONDS:
+            item.add_marker(pytest.mark.xdist_group("long"))
+        elif "own" in _fixtures(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")
