@@ -22,6 +22,8 @@ settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"
+RING_2 = {"chart", "cluster", "sandbox"}
+"""Folders of the tests that need a cluster: `run.sh` collects ring 2 from these alone."""
 KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
 """The release that sandboxes of the tests run; None: the newest that is supported."""
 
@@ -47,8 +49,8 @@ def _seconds(item: pytest.Item) -> float:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
 
-    The longest keep both cores busy: one worker runs them, one after the other. Those that share a cluster of
-    their module's own stay together too.
+    Tests of half a minute and more have a marker `timeout`. The longest of them keep both cores busy: one
+    worker runs these, one after the other. Those that share a cluster of their module's own stay together too.
     """
     items.sort(key=lambda item: (_seconds(item), "own" in _fixtures(item)), reverse=True)
     for item in items:
@@ -56,6 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("long"))
         elif "own" in _fixtures(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if item.get_closest_marker("cluster") and item.path.parent.name not in RING_2:
+            raise pytest.UsageError(f"{item.nodeid} has the marker `cluster`: only {sorted(RING_2)} may")
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")
