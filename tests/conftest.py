@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
 
     Tests of half a minute and more have a marker `timeout`. The longest of them keep both cores busy: one
-    worker runs these, one after the other. Those that share a cluster of their module's own stay together too.
+    worker runs these, one after another. Tests of a module with a cluster of its own stay together.
     """
     items.sort(key=lambda item: (_seconds(item), "own" in _fixtures(item)), reverse=True)
     for item in items:
