@@ -4,11 +4,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from rich.console import Console
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
@@ -27,8 +30,8 @@ RING_2 = {"chart", "cluster", "sandbox"}
 KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
 """The release that sandboxes of the tests run; None: the newest that is supported."""
 
-LONG_SECONDS = 500
-"""A test with a longer timeout is one of the longest."""
+LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
+"""Files of tests that keep both cores busy: one worker runs them, one after another."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -46,18 +49,32 @@ def _seconds(item: pytest.Item) -> float:
     return float(marker.args[0]) if marker else 0.0
 
 
+class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives workers one test after another, and all of a file at once if they share a cluster of its own."""
+
+    @cache  # noqa: B019 (there is one of it)
+    def _scope(self, file: str) -> str:
+        if Path(file).name in LONGEST:
+            return "longest"
+        return file if "own: ControlPlane" in (self.config.rootpath / file).read_text() else ""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._scope(nodeid.partition("::")[0]) or nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """`--dist loadscope` is `Together`."""
+    return Together(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
 
-    Tests of half a minute and more have a marker `timeout`. The longest of them keep both cores busy: one
-    worker runs these, one after another. Tests of a module with a cluster of its own stay together.
+    Tests of half a minute and more have a marker `timeout`.
     """
-    items.sort(key=lambda item: (_seconds(item), "own" in _fixtures(item)), reverse=True)
+    items.sort(key=_seconds, reverse=True)
     for item in items:
-        if _seconds(item) > LONG_SECONDS:
-            item.add_marker(pytest.mark.xdist_group("long"))
-        elif "own" in _fixtures(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if item.get_closest_marker("cluster") and item.path.parent.name not in RING_2:
             raise pytest.UsageError(f"{item.nodeid} has the marker `cluster`: only {sorted(RING_2)} may")
         needed = {"control_plane", "sandbox"} & _fixtures(item)
