@@ -16,6 +16,7 @@ SHARE_SECONDS = 60
 """In which ten Jobs of one second end, four at a time, beside the burst."""
 
 
+@pytest.mark.timeout(300)
 def test_a_burst_takes_no_share_of_another_user(team: Team, attacker: Attacker) -> None:
     team.cohort("all", fairSharing={"enabled": True})
     team.shares(("greedy", "4"), ("modest", "4"))

@@ -44,6 +44,7 @@ def names_nobody(attacker: Attacker, other: Team) -> None:
     assert other.namespace not in words
 
 
+@pytest.mark.timeout(300)
 def test_an_eviction_does_not_name_a_workload_of_another_namespace(
     team: Team, other: Team, attacker: Attacker
 ) -> None:

@@ -35,6 +35,7 @@ def status(folder: Path, path: str = "/metrics", token: str = "") -> int:
         return error.code
 
 
+@pytest.mark.timeout(300)
 def test_metrics_are_for_users_that_may_get_them(
     installed: Cluster, user: Cluster, namespace: str, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ def of_pods(tenants: Tenants, namespace: str) -> str:
     return tenants.cluster.run_kubectl("get", "pods", f"--namespace={namespace}", f"-o=jsonpath={path}")
 
 
+@pytest.mark.timeout(300)
 def test_a_victim_with_a_grace_period_reads_its_end_and_is_evicted_then(tenants: Tenants) -> None:
     a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "30s"})
     b = tenants.quota("b", min={GPU: 1})

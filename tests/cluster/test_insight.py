@@ -109,6 +109,7 @@ def changes(team: Team) -> Iterator[Json | str]:
     yield f"ClusterQueue/{team.namespace}-b"
 
 
+@pytest.mark.timeout(300)
 def test_what_is_foreseen_happens(team: Team, tmp_path: Path) -> None:
     """Twenty changes; after each one just those hold quota that were forecast to."""
     preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}

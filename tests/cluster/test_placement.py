@@ -376,6 +376,7 @@ def test_a_rule_that_means_nothing_is_refused(installed: Cluster, rule: Json, wo
     assert words in str(caught.value)
 
 
+@pytest.mark.timeout(300)
 def test_a_job_of_a_user_that_may_not_submit_waits_until_the_user_may(placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     eve = Person(placing.team.cluster, placing.name, "eve@example.com").may(JOBS)
@@ -409,6 +410,7 @@ def test_an_elastic_quota_that_manages_all_comes_first(placing: Placing) -> None
     placing.finished()
 
 
+@pytest.mark.timeout(300)
 def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placing: Placing) -> None:
     placing.policy({"from": "User", "create": True})
     spec = placing.plain()["spec"]
@@ -427,6 +429,7 @@ def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placin
     eventually(lambda: placing.person.name in queues(), timeout=100, what="a placed Job of the CronJob")
 
 
+@pytest.mark.timeout(300)
 def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster, placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     numbers = count(1)
