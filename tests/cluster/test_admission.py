@@ -81,9 +81,9 @@ def test_strict_fifo_holds_back_what_would_fit(team: Team) -> None:
     eventually(lambda: team.state("runs") == "Admitted", what="the first Job to be admitted")
     first = team.priority_class("first", 10)
     team.apply(job(team.namespace, "head", pods=2, pod={"priorityClassName": first}))
+    eventually(lambda: team.reason("head") == "InsufficientQuota", what="the large Job to wait for quota")
     team.apply(job(team.namespace, "small"))
     eventually(lambda: team.reason("small") == "BehindHead", what="the small Job to wait behind the large")
-    eventually(lambda: team.reason("head") == "InsufficientQuota", what="the large one to wait for quota")
     team.kubectl("delete", "job", "runs")
     eventually(lambda: team.states() == {"Finished": 2}, what="both to finish")
 
