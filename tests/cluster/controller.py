@@ -19,7 +19,7 @@ from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.waiting import eventually
 
-SOON_SECONDS = 5
+SOON_SECONDS = 10
 """It answers a change in less than one, on a machine with nothing else to do."""
 AWAY_SECONDS = 20
 """The successor of a killed process starts, waits for four seconds, and may be killed too."""
@@ -33,7 +33,7 @@ class Controller:
 
     Attributes:
         folder: of its log, its kubeconfig, and files with the numbers of its process, of those that ended
-            and of those that tests have killed.
+            and of those that tests have killed, and with the length of the log when its process began.
     """
 
     folder: Path
@@ -61,18 +61,28 @@ class Controller:
         """How many of its processes tests have killed."""
         return len(numbers(self.folder / "killed"))
 
-    def kill(self) -> None:
-        """End it at once; it is started again. Another test may have done that just now."""
+    def kill(self) -> str:
+        """End it at once; it is started again. Another test may have done that just now.
+
+        Returns:
+            the number of its process.
+        """
         number = (self.folder / "pid").read_text()
         note(self.folder / "killed", number)
         with suppress(ProcessLookupError):
             os.kill(int(number), signal.SIGKILL)
+        return number
 
     def restart(self) -> None:
         """Kill it, and wait until another one knows what there is."""
-        ready = self.log.count('"event":"ready"')
-        self.kill()
-        eventually(lambda: self.log.count('"event":"ready"') > ready, what="the controller to be back")
+        killed = self.kill()
+        eventually(lambda: self._is_back(killed), what="the controller to be back")
+
+    def _is_back(self, killed: str) -> bool:
+        """Whether a later process is ready, by its own part of the log."""
+        number = (self.folder / "pid").read_text()
+        began = int((self.folder / "began").read_text())
+        return number != killed and b'"event":"ready"' in (self.folder / "log").read_bytes()[began:]
 
     @classmethod
     def start(cls, folder: Path, cluster: Cluster, owner: int) -> "Controller":
@@ -104,6 +114,7 @@ def keep_running(folder: Path, owner: int) -> None:
         *("--kubeconfig", str(folder / "kubeconfig"), "--bind", "127.0.0.1:0"),
     ]
     while owning.is_running():
+        (folder / "began").write_text(str((folder / "log").stat().st_size))
         with subprocess.Popen(command) as process:
             number = folder / "pid.new"
             number.write_text(str(process.pid))

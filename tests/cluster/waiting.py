@@ -6,7 +6,7 @@ from collections.abc import Callable
 LOOK_SECONDS = 0.2
 
 
-def eventually(condition: Callable[[], object], *, timeout: float = 60, what: str = "the condition") -> None:
+def eventually(condition: Callable[[], object], *, timeout: float = 120, what: str = "the condition") -> None:
     """Wait until a condition holds.
 
     Raises:
