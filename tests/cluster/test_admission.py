@@ -67,7 +67,8 @@ def test_priority_then_age(team: Team) -> None:
     eventually(lambda: team.state("blocks") == "Admitted", what="the first Job to be admitted")
     team.apply(job(team.namespace, "low", pod={"priorityClassName": classes["low"]}))
     team.apply(job(team.namespace, "high", pod={"priorityClassName": classes["high"]}, seconds=None))
-    eventually(lambda: team.reason("high") == "InsufficientQuota", what="both to wait")
+    for name in classes:
+        eventually(lambda name=name: team.reason(name) == "InsufficientQuota", what=f"{name} to wait")  # type: ignore[misc]
     assert team.workload("high")["spec"]["priority"] == 100
     assert team.workload("high")["spec"]["priorityClassName"] == classes["high"]
     team.kubectl("delete", "job", "blocks")
