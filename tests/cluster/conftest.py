@@ -22,6 +22,7 @@ from tests.cluster.controller import Controller
 from tests.cluster.direct import DirectPlane
 from tests.cluster.elastic import Tenants
 from tests.cluster.objects import cluster_queue, job
+from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.conftest import KUBERNETES
@@ -136,18 +137,8 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
     made = Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
-    eventually(lambda: may_edit(made, namespace), what="an API server that knows the user's role")
+    eventually(lambda: may_create(made, namespace, "jobs"), what="an API server that knows the role")
     return made
-
-
-def may_edit(user: Cluster, namespace: str) -> bool:
-    """Whether the API server lets a user make Jobs in a namespace."""
-    try:
-        return (
-            user.run_kubectl("auth", "can-i", "create", "jobs", f"--namespace={namespace}").strip() == "yes"
-        )
-    except KubectlError:  # the answer is no
-        return False
 
 
 @pytest.fixture
