@@ -309,7 +309,14 @@ def test_a_job_is_placed_by_the_next_policy_when_its_queue_goes_with_its_own(pla
     placing.person.makes(placing.plain())
     placing.placed(stopped)
     placing.person.makes(placing.plain("named", **{QUEUE: "nowhere"}))
+    # A controller that sees the end of the queue before that of the policy makes it anew, and not stopped.
+    keep = {"metadata": {"finalizers": ["example.com/keep"]}}
+    placing.team.patch("clusterqueue", stopped, keep)
+    Person(placing.team.cluster, placing.name, "eve").may(JOBS).makes(placing.plain("denied"))
+    placing.told("SubmitDenied", "user eve may not submit to queue", "denied")
     placing.team.kubectl("delete", "placementpolicy", placing.name)
+    placing.told("PlacementEnded", "resume it yourself, or give it a queue", "denied")
+    placing.team.patch("clusterqueue", stopped, {"metadata": {"finalizers": None}})
     eventually(lambda: placing.team.reason("work") == "ClusterQueueNotFound", what="end of the queue")
     placing.team.apply(placing.manifest({"from": "Namespace", "create": True}))
     placing.placed(placing.name)
