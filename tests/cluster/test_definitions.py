@@ -14,7 +14,7 @@ from tests.cluster.waiting import eventually
 from tests.faults.controlled import controlled
 from tests.faults.rules import Call, Rule, cut_after
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.cluster
 
 CRDS = Path(__file__).parents[2] / "crds"
 SOON_SECONDS = 15.0

@@ -23,7 +23,7 @@ from tests.faults.controlled import Controlled, controlled
 from tests.faults.rules import Call, Rule, cut_after, held_up
 from tests.metrics import against_conventions, documented, families, labels
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.cluster
 
 DECISIONS = {"admitted", "started", "evicted", "released", "finished"}
 

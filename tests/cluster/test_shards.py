@@ -20,7 +20,7 @@ from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 
 SHARDS = 4
 
