@@ -15,7 +15,15 @@ from admitter.election.rendezvous import ranked, shard_of
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.auditor import Auditor
-from tests.cluster.objects import ADMITTER, Json, cluster_queue, job, local_queue, resource_flavor
+from tests.cluster.objects import (
+    ADMITTER,
+    DELETE_IN_USE,
+    Json,
+    cluster_queue,
+    job,
+    local_queue,
+    resource_flavor,
+)
 from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -187,7 +195,7 @@ def test_cohorts_of_two_owners_that_are_joined_give_no_quota_away_twice(replicas
             team.apply(*jobs(team, queue, f"busy-{number}", 15))
         eventually(lambda: len(auditor.admissions) >= 6, what="both to be busy")
         spec = {"parent": names[other]}
-        metadata = {"name": names[one]}
+        metadata = {"name": names[one], "annotations": {**DELETE_IN_USE}}
         team.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": spec})
         for number, queue in enumerate(queues):
             team.apply(*jobs(team, queue, f"more-{number}", 5))
