@@ -9,7 +9,7 @@ from tests.abuse.harness import Outcome, play
 from tests.abuse.report import markdown, summary
 from tests.faults.loop import run
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SEED = 1
 OPERATIONS = 500

@@ -148,7 +148,7 @@ def test_any_number_of_the_largest_fits_into_the_deployments_memory(
     controller = Controller.start(tmp_path / "largest", own, owner)
     own_team.apply(job(own_team.namespace, "sound"))
     eventually(
-        lambda: own_team.state("sound") == "Finished", timeout=120, what="a sound Job beside the flood"
+        lambda: own_team.state("sound") == "Finished", timeout=300, what="a sound Job beside the flood"
     )
     last = names[-1]
     eventually(lambda: not reasons(own_team, last)[""], timeout=420, what="a reason for each of the last")
