@@ -166,7 +166,7 @@ class Gate:
         return None
 
     def _unknown(self, title: str) -> str | None:
-        """Why nothing is known of objects of a kind; empty if it is; None where none of them are to be known."""
+        """Why nothing is known of objects of a kind; empty if it is; None where none are to be known."""
         words = self._world.unknown_kind(title)
         return words if self._world.has_objects or not words else None
 
