@@ -104,6 +104,10 @@ class World:
         kind = self.kinds.get(sort_of(title))
         return kind.source if kind is not None else None
 
+    def kind_of(self, title: str) -> str:
+        """The kind of a job object that is known, such as JobSet."""
+        return self.kinds[sort_of(title)].resource.kind
+
     def job_path(self, key: Key) -> str:
         """The URL path of a job object of a known kind, by namespace and title.
 

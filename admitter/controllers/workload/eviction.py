@@ -63,7 +63,7 @@ class RefusedStarts:
 
     def note(self, job: JobView, error: ApiError) -> str:
         """Remember a refusal; returns it in words."""
-        words = f"its Job can't be started: {error}"
+        words = f"its {job.resource.kind} can't be started: {error}"
         self._refused[job.uid] = (job.version, words)
         key = (job.namespace, job.workload)
         asyncio.get_running_loop().call_later(self.seconds, self._forget, job.uid, words, key)
