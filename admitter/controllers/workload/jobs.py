@@ -246,7 +246,7 @@ class Jobs:
         if job.status["startTime"] is not None:
             job = await self.eviction.forget_start(job)
         capacity = self.marks.of_next_pod(workload)
-        raw = await whole(job, self.transport)
+        raw = await whole(job, self.world, self.transport)
         body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
             raw = await self.transport.patch(job.path, body)
