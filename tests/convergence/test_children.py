@@ -136,6 +136,7 @@ def test_quota_is_not_free_before_the_jobs_of_a_jobset_have_stopped(monkeypatch:
     async def story() -> None:
         lab = Operated()
         lab.late = 20.0
+        lab.server.write(f"{JOB_KINDS}/jobset", {"spec": {"restore": "Templates"}})
         await lab.start()
         jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
         metadata = {"name": "set", "labels": {QUEUE_LABEL: "a"}}
