@@ -1,9 +1,11 @@
 """Fixtures of ring 2: Admitter installed once a test run, its controller, and a team for each test."""
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,7 +15,8 @@ from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
-from admitter.sandbox.cluster import Cluster
+from admitter.names import GROUP
+from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS
 from admitter.sandbox.operators.running import run_operators
@@ -21,7 +24,10 @@ from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.direct import DirectPlane
 from tests.cluster.elastic import Tenants
+from tests.cluster.objects import cluster_queue, job
+from tests.cluster.people import may_create
 from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
 from tests.conftest import KUBERNETES
 
 
@@ -51,6 +57,23 @@ def installed(control_plane: Cluster, shared: Path) -> Cluster:
 async def _install(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
+    eventually(lambda: _is_at_work(cluster), what="policies and roles that are at work")
+
+
+def _is_at_work(cluster: Cluster) -> bool:
+    """Whether the API server acts by what has been installed: it takes it up a moment later."""
+    rules = cluster.read("clusterrole", "edit")["rules"]
+    if not any(GROUP in rule["apiGroups"] for rule in rules):
+        return False
+    command = ("create", "--dry-run=server", "--output=json", "--filename=-")
+    with suppress(KubectlError):
+        orders = {"cpu": {"a": "1", "b": "1"}, "memory": {"b": "1", "a": "1"}}
+        cluster.run_kubectl(*command, content=json.dumps(cluster_queue("tried", orders)))
+        return False
+    kinds = cluster.run_kubectl("api-resources", "--api-group=admissionregistration.k8s.io", "--output=name")
+    tried = job("default", "tried", suspend=False)
+    made = json.loads(cluster.run_kubectl(*command, content=json.dumps(tried)))
+    return bool(made["spec"]["suspend"]) or "mutating" not in kinds
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +149,9 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     account = f"--serviceaccount={namespace}:user"
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
-    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+    made = Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+    eventually(lambda: may_create(made, namespace, "jobs"), what="an API server that knows the role")
+    return made
 
 
 @pytest.fixture
