@@ -15,6 +15,7 @@ from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, local_queue, resource_flavor
 from tests.insight.states import State
+from tests.kinds.described import experiment
 
 DOCS = Path(__file__).parents[2] / "docs" / "lint.md"
 
@@ -51,6 +52,27 @@ def test_what_is_right_is_left_alone(state: State) -> None:
 def test_queues_that_do_not_work(state: State) -> None:
     state.queue("wrong", {"cpu": {"missing": {"min": "1"}}})
     assert ("FlavorNotFound", "ClusterQueue wrong") in found(state)
+
+
+def test_job_kinds_that_do_not_work_or_lack_policies_or_an_operator(state: State) -> None:
+    node(state, "default", cpu="8")
+    for name, works, reason, operators in (
+        ("gone", "False", "DefinitionNotFound", ["lab"]),
+        ("bare", "True", "NoPolicy", ["lab"]),
+        ("sound", "True", "Ready", ["lab"]),
+        ("loose", "True", "Ready", []),
+    ):
+        active = {"type": "Active", "status": works, "reason": reason, "message": "why"}
+        active["lastTransitionTime"] = "2026-01-05T10:00:00Z"
+        spec = {**experiment()["spec"], "operators": operators}
+        state.put("jobkinds", name, spec=spec, status={"conditions": [active]})
+    job = {"resource": {"group": "batch", "version": "v1", "kind": "Job", "plural": "jobs"}}
+    state.put("jobkinds", "job", spec=experiment()["spec"] | job)
+    assert found(state) == {
+        ("DefinitionNotFound", "JobKind gone"),
+        ("NoPolicy", "JobKind bare"),
+        ("NoOperator", "JobKind loose"),
+    }
 
 
 def test_cohorts_in_a_circle(state: State) -> None:
