@@ -17,6 +17,8 @@ from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
+from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.programs import ensure_operators
 from tests.chart.helm import Helm, ensure_helm
 from tests.cluster.direct import DirectPlane
 
@@ -92,6 +94,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         ensure_programs(Console(stderr=True), kubernetes=KUBERNETES)
         if any("helm" in _fixtures(item) for item in session.items):
             ensure_helm(Console(stderr=True))
+        if any("operators" in _fixtures(item) for item in session.items):
+            ensure_operators(Console(stderr=True), OPERATORS.values())
 
 
 @pytest.fixture(scope="session")

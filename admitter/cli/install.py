@@ -72,9 +72,10 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if without_deployment and image is not None:
         raise typer.BadParameter("--image and --without-deployment exclude each other")
     operators = _accounts(operator or [])
+    by_hand = chosen(kinds) if kinds != AUTO else {}  # before anything is applied
     if only_print:
         bundle = () if only_kinds else manifests(deployment=not without_deployment, image=image)
-        named = _operated(chosen(kinds) if kinds != AUTO else {}, operators)
+        named = _operated(by_hand, operators)
         yaml.safe_dump_all([*bundle, *installed_for(named)], sys.stdout, sort_keys=False)
         return
     whole = None if only_kinds else partial(apply, deployment=not without_deployment, image=image, report=say)
@@ -111,8 +112,8 @@ async def _install(
     operators: dict[str, list[str]],
 ) -> None:
     async with await HttpTransport.connect(kubeconfig, context) as transport:
-        named = _operated(await chosen_for(transport, kinds), operators)
         outcomes = await bundle(transport) if bundle is not None else []
+        named = _operated(await chosen_for(transport, kinds), operators)
         outcomes += await install_kinds(transport, named, say)
         if any(outcome.result == LEFT_OUT for outcome in outcomes):
             typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")

@@ -148,7 +148,10 @@ class KindInformers:
         for sort, kind in wanted.items():
             informer = self._objects[sort].informer
             if not informer.synced.is_set():
-                words = f"{informer.path} can't be read: {informer.failure}"
+                words = (
+                    f"{informer.path} can't be read: {informer.failure}; admitter install --only-kinds gives "
+                    "the controller the right"
+                )
                 problems[kind.metadata.name] = (ActiveReason.NOT_READ, words)
         self._note_others(declared, wanted, problems)
         if problems != self.problems:

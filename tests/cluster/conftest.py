@@ -11,12 +11,15 @@ from uuid import uuid4
 
 import pytest
 from filelock import FileLock
+from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.names import GROUP
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.direct import DirectPlane
@@ -71,6 +74,16 @@ def _is_at_work(cluster: Cluster) -> bool:
     tried = job("default", "tried", suspend=False)
     made = json.loads(cluster.run_kubectl(*command, content=json.dumps(tried)))
     return bool(made["spec"]["suspend"]) or "mutating" not in kinds
+
+
+@pytest.fixture(scope="session")
+def operators(installed: Cluster, shared: Path) -> Cluster:
+    """The cluster with the operators of JobSets, RayClusters and TrainJobs."""
+    if not isinstance(installed, ControlPlane):
+        pytest.skip("operators run beside the sandbox only")
+    with FileLock(shared / "operators.lock"):
+        run_operators(installed, OPERATORS.values(), Console(stderr=True))
+    return installed
 
 
 @pytest.fixture(scope="session")

@@ -68,15 +68,14 @@ def kinds(installed: Cluster) -> Iterator[Kinds]:
     delete_definitions(installed, f"experiments.{made.group}")
 
 
-def test_a_job_kind_works_once_its_definition_is_there_and_as_long_as_it_is(kinds: Kinds) -> None:
+def test_a_job_kind_says_what_it_lacks(kinds: Kinds) -> None:
     kinds.create(kinds.job_kind("sound"))
     name = f"definition experiments.{kinds.group} is not there"
     kinds.tells("sound", "False", "DefinitionNotFound", name)
     kinds.create(kinds.definition())
-    lacking = f"its policies are missing: run admitter install --only-kinds --kinds {kinds.name}-sound"
-    kinds.tells("sound", "True", "NoPolicy", lacking)
+    kinds.tells("sound", "False", "NotRead", "admitter install --only-kinds gives the controller the right")
     row = kinds.cluster.run_kubectl("get", "jobkind", f"{kinds.name}-sound").splitlines()[1].split()
-    assert row[1:5] == [kinds.group, f"Experiment{kinds.name}", "True", "NoPolicy"]
+    assert row[1:5] == [kinds.group, f"Experiment{kinds.name}", "False", "NotRead"]
     delete_definitions(kinds.cluster, f"experiments.{kinds.group}")
     kinds.tells("sound", "False", "DefinitionNotFound", name)
     kinds.create(kinds.definition())
@@ -84,7 +83,7 @@ def test_a_job_kind_works_once_its_definition_is_there_and_as_long_as_it_is(kind
 
 def test_a_wrong_job_kind_says_which_field_is_wrong_and_harms_no_other(kinds: Kinds) -> None:
     kinds.create(kinds.definition(), kinds.job_kind("first"))
-    kinds.tells("first", "True", "NoPolicy", "")
+    kinds.tells("first", "False", "NotRead", "")
     kinds.create(kinds.job_kind("second"))
     words = (
         f"spec.resource: {kinds.group}/v1 Experiment{kinds.name} is described by JobKind {kinds.name}-first"
@@ -121,6 +120,10 @@ def test_a_kind_is_installed_from_a_file_with_its_policies_and_stays_with_its_op
     question = ["auth", "can-i", "operate", f"jobkinds.admitter.dev/Experiment{kinds.name}.{kinds.group}"]
     asked = kinds.cluster.run_kubectl(*question, "--as=system:serviceaccount:lab:operator")
     assert asked.strip() == "yes"
+    policy = f"admitter-kind-{name}"
+    kinds.cluster.run_kubectl("delete", "mutatingadmissionpolicy", policy)
+    lacking = f"its policies are missing: run admitter install --only-kinds --kinds {name}"
+    kinds.tells("mine", "True", "NoPolicy", lacking)
     labelled = f"--selector=admitter.dev/job-kind={name}"
     for sort in ("mutatingadmissionpolicy", "validatingadmissionpolicy", "clusterrole"):
         for each in (f"{sort}binding", sort):

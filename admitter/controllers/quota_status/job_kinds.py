@@ -21,7 +21,7 @@ from admitter.controllers.kind_informers import KindInformers
 from admitter.names import KIND_POLICY
 from admitter.policy.defects import Defect
 
-LOOK_SECONDS: Final = 60.0
+LOOK_SECONDS: Final = 30.0
 MISSING_SECONDS: Final = 5.0
 """So soon it is looked again for policies that were missing: they are applied after their JobKind."""
 

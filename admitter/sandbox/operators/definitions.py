@@ -103,7 +103,7 @@ OPERATORS = {
             account="jobset-controller-manager",
             options=_by_file,
             config=_jobset,
-            started=("Serving webhook server", "Starting workers"),
+            started=("Serving webhook server", 'Starting workers\t{"controller": "jobset"'),
         ),
         Operator(
             name="kuberay",
@@ -116,7 +116,7 @@ OPERATORS = {
             account="kuberay-operator",
             options=_kuberay,
             config=lambda _port: {},
-            started=("Starting workers",),
+            started=('RayCluster","msg":"Starting workers"',),
         ),
         Operator(
             name="trainer",
@@ -129,7 +129,7 @@ OPERATORS = {
             account="kubeflow-trainer-controller-manager",
             options=_by_file,
             config=_trainer,
-            started=("Serving webhook server", "Starting workers"),
+            started=("Serving webhook server", '"Starting workers","controller":"trainjob_controller"'),
             samples="base/runtimes",
             needs=("jobset",),
         ),

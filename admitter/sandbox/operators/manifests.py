@@ -4,6 +4,8 @@ Before: `programs` keeps the files. Next: `running` applies it.
 """
 
 import base64
+import json
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,15 +24,23 @@ DEFINITION = "CustomResourceDefinition"
 
 
 def rendered(kubectl: Path, folder: Path) -> list[Manifest]:
-    """The objects of a kustomization.
+    """The objects of a kustomization, which keeps them: definitions take seconds to render.
 
     Raises:
         StartError: kubectl can't render it.
     """
-    answer = subprocess.run([kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    if answer.returncode != 0:
-        raise StartError(f"kubectl kustomize {folder}: {answer.stderr.strip()}")
-    return [each for each in yaml.load_all(answer.stdout, yaml.CSafeLoader) if each]
+    kept = folder / "rendered.json"
+    if not kept.exists():
+        command = [str(kubectl), "kustomize", str(folder)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode != 0:
+            raise StartError(f"kubectl kustomize {folder}: {answer.stderr.strip()}")
+        found = [each for each in yaml.load_all(answer.stdout, yaml.CSafeLoader) if each]
+        partial = kept.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(found))
+        partial.replace(kept)
+    objects: list[Manifest] = json.loads(kept.read_text())
+    return objects
 
 
 def definitions_and_rights(operator: Operator, objects: Iterable[Manifest]) -> list[Manifest]:

@@ -3,6 +3,7 @@
 Before: `programs` builds them, `manifests` reads what they bring.
 """
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
 def _apply(plane: ControlPlane, objects: list[Manifest]) -> None:
     # By the server: definitions are longer than the annotation that kubectl would write otherwise.
     if objects:
-        content = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
+        content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         plane.run_kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", content=content)
 
 

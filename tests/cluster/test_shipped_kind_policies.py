@@ -1,0 +1,118 @@
+"""Policies of shipped kinds, on the definitions that their operators bring; the controller is played."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from admitter.client.transport import HttpTransport
+from admitter.install.apply import ApplyOutcome, install_kinds
+from admitter.install.kinds import AUTO, chosen_for
+from admitter.names import CONTROLLER_USER
+from admitter.sandbox.cluster import Cluster, KubectlError
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.manifests import DEFINITION, rendered
+from admitter.sandbox.operators.programs import ensure_operators
+from tests.cluster.described import job_set, ray_cluster, train_job
+from tests.cluster.objects import Json
+from tests.cluster.waiting import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+
+
+@pytest.fixture(scope="module")
+def described(own: ControlPlane) -> ControlPlane:
+    """A cluster with the kinds of three operators and what is installed for them: their policies compile."""
+    for name, built in ensure_operators(Console(stderr=True), OPERATORS.values()).items():
+        roots = (rendered(own.kubectl, built.manifests / root) for root in OPERATORS[name].roots)
+        kinds = [each for objects in roots for each in objects if each["kind"] == DEFINITION]
+        content = json.dumps({"apiVersion": "v1", "kind": "List", "items": kinds})
+        own.run_kubectl("apply", "--server-side", "--force-conflicts", "-f-", content=content)
+    installed = asyncio.run(_install(own))
+    assert {each.name for each in installed if each.kind == "JobKind"} == {
+        *("job", "jobset", "raycluster", "rayjob", "trainjob")
+    }
+    return own
+
+
+async def _install(cluster: Cluster) -> list[ApplyOutcome]:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
+        return await install_kinds(transport, await chosen_for(transport, AUTO))
+
+
+def start(cluster: Cluster, manifest: Json) -> Callable[[list[Json]], Json]:
+    """Make an object and admit it; gives what changes it by a JSON patch."""
+    content, scope = json.dumps(manifest), f"--namespace={manifest['metadata']['namespace']}"
+
+    def is_stopped() -> bool:
+        dry = ["create", "-f-", "--dry-run=server", "--output=json"]
+        try:
+            return bool(json.loads(cluster.run_kubectl(*dry, content=content))["spec"].get("suspend"))
+        except KubectlError:  # its kind is new to the API server
+            return False
+
+    eventually(is_stopped, what="a policy in force")
+    cluster.run_kubectl("create", "-f-", content=content)
+    where = [f"{manifest['kind'].lower()}/{manifest['metadata']['name']}", scope]
+
+    def change(changes: list[Json], *more: str) -> Json:
+        patch = ["patch", *where, "--type=json", f"--patch={json.dumps(changes)}", "--output=json", *more]
+        found: Json = json.loads(cluster.run_kubectl(*patch))
+        return found
+
+    running = [{"op": "replace", "path": "/spec/suspend", "value": False}]
+    assert change(running, f"--as={CONTROLLER_USER}")["spec"]["suspend"] is False
+    assert change([{"op": "replace", "path": "/spec/suspend", "value": True}])["spec"]["suspend"] is False
+    return change
+
+
+def replaced(path: str, value: object) -> list[Json]:
+    return [{"op": "replace", "path": path, "value": value}]
+
+
+def test_a_job_set_that_was_admitted_grows_in_none_of_its_jobs(described: ControlPlane) -> None:
+    change = start(described, job_set("default", "train"))
+    jobs = "/spec/replicatedJobs"
+    grows = f"so spec.replicatedJobs can't grow: {REMEDY}"
+    for path in (f"{jobs}/1/replicas", f"{jobs}/1/template/spec/parallelism"):
+        with pytest.raises(KubectlError, match=grows):
+            change([*replaced(path, 4), *replaced(f"{jobs}/1/template/spec/completions", 8)])
+    more = copy.deepcopy(job_set("default", "train")["spec"]["replicatedJobs"][0]) | {"name": "more"}
+    with pytest.raises(KubectlError, match=grows):
+        change([{"op": "add", "path": f"{jobs}/-", "value": more}])
+    cpu = f"{jobs}/0/template/spec/template/spec/containers/0/resources/requests/cpu"
+    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs can't describe other pods: {REMEDY}"):
+        change(replaced(cpu, "64"))
+    assert change(replaced(f"{jobs}/1/replicas", 1))["spec"]["replicatedJobs"][1]["replicas"] == 1
+    assert len(change([{"op": "remove", "path": f"{jobs}/0"}])["spec"]["replicatedJobs"]) == 1
+
+
+def test_a_ray_cluster_that_was_admitted_grows_in_none_of_its_groups(described: ControlPlane) -> None:
+    change = start(described, ray_cluster("default", "tune"))
+    group = "/spec/workerGroupSpecs/0"
+    grows = f"so spec.workerGroupSpecs can't grow: {REMEDY}"
+    for path in (f"{group}/replicas", f"{group}/minReplicas"):
+        with pytest.raises(KubectlError, match=grows):
+            change(replaced(path, 3))
+    with pytest.raises(KubectlError, match=grows):
+        change([{"op": "add", "path": f"{group}/numOfHosts", "value": 2}])
+    autoscaler = [{"op": "add", "path": "/spec/enableInTreeAutoscaling", "value": True}]
+    with pytest.raises(KubectlError, match="can't describe other pods"):
+        change(autoscaler)
+    assert change(replaced(f"{group}/maxReplicas", 1))["spec"]["workerGroupSpecs"][0]["maxReplicas"] == 1
+
+
+def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: ControlPlane) -> None:
+    change = start(described, train_job("default", "fit"))
+    template = {"spec": {"nodeSelector": {"instance-type": "spot"}}}
+    jobs = [{"name": "node", "template": {"spec": {"template": template}}}]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    patch = {"manager": "example.com/own", "trainingRuntimeSpec": spec}
+    with pytest.raises(KubectlError, match=f"so spec.runtimePatches can't change: {REMEDY}"):
+        change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
