@@ -19,9 +19,12 @@ from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, resource_of
 from admitter.cache.views import ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
+from admitter.client.errors import ClusterError
 from admitter.client.informer import Informer
+from admitter.client.pages import pages
 from admitter.client.signal import Signal
 from admitter.client.source import Source
+from admitter.client.store import Unreadable
 from admitter.client.transport import Transport
 from admitter.controllers.related_objects import RelatedObjects
 from admitter.policy.defects import Defect
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+ANEW_SECONDS: Final = 1.0
+"""Changes of related objects within such a time are looked at together: any user may make some."""
 RETRY_SECONDS: Final = 5.0
 """After so long it is looked again whether what could not be read has been read since."""
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -64,6 +69,7 @@ class KindInformers:
         self._again = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._related = RelatedObjects(transport, random, self._related_changed)
+        self._stale: set[str] = set()  # groups and versions with objects that have changed
         self._definitions: dict[str, _Read] = {}
         self._objects: dict[str, _Read] = {}
 
@@ -97,11 +103,10 @@ class KindInformers:
             self._again.set()
 
     def _related_changed(self, version: str) -> None:
-        """Objects of kinds that name others of a group are to be read anew."""
-        for read in self._objects.values():
-            if version in read.related:
-                read.stated = b""
-        self._again.set()
+        """Objects of kinds that name others of a group are to be read anew, once for many changes."""
+        if not self._stale:
+            asyncio.get_running_loop().call_later(ANEW_SECONDS, self._again.set)
+        self._stale.add(version)
 
     async def _update(self) -> None:
         views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
@@ -139,6 +144,7 @@ class KindInformers:
                     wanted[sort] = kind
         self._related.release({version for kind in declared for version in _related_versions(kind)})
         await self._follow(wanted, kinds)
+        await self._read_anew()
         for sort, kind in wanted.items():
             informer = self._objects[sort].informer
             if not informer.synced.is_set():
@@ -201,6 +207,20 @@ class KindInformers:
             if not informer.synced.is_set():
                 problem = f"{informer.path} can't be read: {informer.failure}"
                 self._world.kinds[sort] = replace(self._world.kinds[sort], problem=problem)
+
+    async def _read_anew(self) -> None:
+        """Read the objects again of which what is kept depends on related ones that have changed."""
+        stale, self._stale = self._stale, set()
+        for read in [each for each in self._objects.values() if each.related & stale]:
+            try:
+                async for page in pages(self._transport, read.source.path):
+                    for found in map(read.source.seen, page["items"]):
+                        if found is not None and not isinstance(found, Unreadable):
+                            read.source.store.take_again(found)
+            except ClusterError as error:
+                log.warning("kind not read anew", path=read.source.path, error=str(error))
+                for version in read.related & stale:
+                    self._related_changed(version)
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
         source = source_of_kind(kind, kinds, self._related.find)

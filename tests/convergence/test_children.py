@@ -174,6 +174,29 @@ def test_a_trainjob_moves_with_its_jobset_and_its_jobs() -> None:
     run(story())
 
 
+def test_a_trainjob_waits_for_its_runtime() -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.server.ignore(lab._operate)
+        await lab.start()
+        spec = {"suspend": True, "runtimeRef": {"name": "torch"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": {"name": "train", "labels": {QUEUE_LABEL: "a"}}, "spec": spec}
+        )
+        await lab.server.until(lambda: "InvalidRequests" in lab.events("train"))
+        words = "there is no ClusterTrainingRuntime torch, which its pods are described by"
+        assert lab.events("train")["InvalidRequests"].endswith(words)
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        runtime = {"metadata": {"name": "torch"}, "spec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+        lab.server.make(f"{TRAINER}/clustertrainingruntimes", runtime)
+        await lab.settled(lambda: lab.used("a") == 2000)
+        patches = lab.server.find(f"{TRAINJOBS}/train")["spec"]["runtimePatches"]
+        assert [each["manager"] for each in patches] == ["admitter.dev/manager"]
+        await lab.kill()
+
+    run(story())
+
+
 async def _moves(lab: Operated, name: str) -> None:
     """An object runs on red nodes, is evicted for Experiments that need those, and runs on blue ones."""
     await lab.server.until(lambda: (TEAM, name) in lab.server.objects["jobs"])
