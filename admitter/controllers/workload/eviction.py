@@ -97,7 +97,7 @@ class Evictions:
     refused: RefusedStarts
     transport: Transport
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
-    _started: dict[str, float] = field(default_factory=dict)
+    _started: dict[str, float] = field(default_factory=dict)  # when, by UID, in the last `ACT_SECONDS`
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
@@ -145,7 +145,12 @@ class Evictions:
 
     def started(self, job: JobView) -> None:
         """A job object was started just now."""
-        self._started[job.uid] = self.grace.clock().timestamp()
+        if job.resource.proves:
+            return
+        now = self.grace.clock().timestamp()
+        for uid in [uid for uid, since in self._started.items() if since + ACT_SECONDS <= now]:
+            del self._started[uid]
+        self._started[job.uid] = now
 
     def _until_acted(self, workload: WorkloadView, job: JobView) -> float:
         """In how many seconds the operator of a job object has acted on its start, at the latest.
@@ -166,7 +171,6 @@ class Evictions:
             return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
             return  # so does the end of the last pod
-        self._started.pop(job.uid, None)
         if job.resource.restore is None or job.problem:
             after = await bar(job, str(workload.version), self.world, self.transport)
         else:
