@@ -159,5 +159,18 @@ USERNAME_ALIAS_LABEL = "yunikorn.apache.org/username"
 SUBMIT_VERB = "submit"
 """The RBAC verb on localqueues that the user that makes a Job needs for the queue that it names."""
 
+OPERATE_VERB = "operate"
+"""The RBAC verb on jobkinds, by kind and group such as JobSet.jobset.x-k8s.io, that makes an account the
+operator of the objects of that kind: it makes and changes what belongs to them."""
+
+JOB_KIND_LABEL = f"{GROUP}/job-kind"
+"""On a role or a policy that was installed for a JobKind: the name of that."""
+
+KIND_POLICY = "admitter-kind-"
+"""How the policies and roles of a JobKind are called, before its name."""
+
+MANAGED_LABEL = f"{GROUP}/managed"
+"""On a Namespace, with the value true: nothing runs there that was not admitted."""
+
 ANY_NODE = "any_node"
 """The flavor of quota that names none; no ResourceFlavor can have an underscore in its name."""

@@ -64,7 +64,7 @@ def counting(engine: Engine) -> QuotaStatuses:
     """The count of pending Workloads of a cluster without any."""
     world = World()
     catalog = Catalog(world, engine, DEFAULT_GPUS)
-    return QuotaStatuses(world, catalog, engine, cast("Any", None), lambda: NOON, Pace())
+    return QuotaStatuses(world, catalog, engine, cast("Any", None), lambda: NOON, Pace(), {})
 
 
 async def measured(queues: int) -> dict[str, Any]:

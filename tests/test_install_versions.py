@@ -7,7 +7,9 @@ import pytest
 from admitter.client.errors import NotFoundError
 from admitter.client.policies import GROUP, MUTATING
 from admitter.client.transport import Json, Transport
-from admitter.install.apply import LEFT_OUT, install, uninstall
+from admitter.install.apply import LEFT_OUT, install, install_kinds, uninstall
+from admitter.install.kinds import chosen
+from admitter.names import JOB_KIND_LABEL
 
 READY: Json = {"conditions": [{"type": "Established", "status": "True"}], "observedGeneration": 1}
 
@@ -19,7 +21,10 @@ class Server:
         self.versions = versions
         self.there: dict[str, Json] = {}
 
-    async def get(self, path: str) -> Json:
+    async def get(self, path: str, query: object = None) -> Json:
+        if query is not None:
+            listed = [each for place, each in self.there.items() if place.rpartition("/")[0] == path]
+            return {"items": [each for each in listed if JOB_KIND_LABEL in each["metadata"]["labels"]]}
         version = path.removeprefix(f"/apis/{GROUP}/")
         if version in {"v1", *self.versions}:
             kinds = ["ValidatingAdmissionPolicy"] if version == "v1" else []
@@ -30,7 +35,7 @@ class Server:
 
     async def apply(self, path: str, manifest: Json) -> Json:
         assert self._has(manifest["kind"], manifest["apiVersion"].rpartition("/")[2])
-        self.there[path] = manifest | {"status": READY}
+        self.there[path] = manifest | {"metadata": {**manifest["metadata"], "generation": 1}, "status": READY}
         return self.there[path]
 
     async def delete(self, path: str, _body: object) -> None:
@@ -56,8 +61,9 @@ async def test_policies_are_installed_in_the_best_version_and_all_is_removed(
 ) -> None:
     server = Server(*versions)
     outcomes = await install(cast("Transport", server), deployment=True)
+    outcomes += await install_kinds(cast("Transport", server), chosen("jobset"))
     taken = {path.split("/")[3] for path in server.there if path.split("/")[4] in MUTATING.values()}
     assert taken == ({used} if used else set())
     assert {each.kind for each in outcomes if each.result == LEFT_OUT} == (set() if used else set(MUTATING))
     await uninstall(cast("Transport", server))
-    assert server.there == {}
+    assert {each["kind"] for each in server.there.values()} == {"JobKind"}  # which go with their definition

@@ -36,7 +36,7 @@ class ConditionType(StrEnum):
     FINISHED = "Finished"
     """On a Workload: its Job is over."""
     ACTIVE = "Active"
-    """On queues, elastic quotas and flavors: whether they work."""
+    """On queues, elastic quotas, flavors and JobKinds: whether they work."""
 
 
 class WaitingReason(StrEnum):
@@ -90,6 +90,8 @@ class WaitingReason(StrEnum):
     """Its spec.active is false, or its Job is being deleted."""
     NOT_STARTED = "NotStarted"
     """The API server refused its Job's start; it is tried again when the Job changes, or after a while."""
+    KIND_INACTIVE = "KindInactive"
+    """No JobKind that works describes the kind of its object, or the API server does not serve it now."""
     PARKED = "Parked"
     """The large Workloads of its namespace fill their part of the controller's memory."""
     JOB_STILL_RUNNING = "JobStillRunning"
@@ -166,7 +168,7 @@ class FinishedReason(StrEnum):
 
 
 class ActiveReason(StrEnum):
-    """Whether a queue, elastic quota or flavor works: reasons of `Active`."""
+    """Whether a queue, elastic quota, flavor or JobKind works: reasons of `Active`."""
 
     READY = "Ready"
     """It works."""
@@ -183,7 +185,13 @@ class ActiveReason(StrEnum):
     COHORT_CYCLE = "CohortCycle"
     """The Cohort is its own ancestor; it stands alone until that is corrected."""
     CONFLICT = "Conflict"
-    """An older elastic quota governs one of its namespaces."""
+    """An older elastic quota governs one of its namespaces; or an older JobKind describes its resource."""
+    DEFINITION_NOT_FOUND = "DefinitionNotFound"
+    """The JobKind describes a resource that the cluster does not have, or not in that version."""
+    NOT_READ = "NotRead"
+    """The controller can't read what the JobKind describes; the message has the API server's answer."""
+    NO_POLICY = "NoPolicy"
+    """The JobKind works without policies: what is created running is stopped a moment later, and may grow."""
     NAMESPACE_NOT_FOUND = "NamespaceNotFound"
     """It works, but names a namespace that does not exist."""
     QUEUE_NAME_TAKEN = "QueueNameTaken"

@@ -115,7 +115,7 @@ _KEPT: Final = (
     *("type", "format", "description", "default", "enum", "pattern", "minLength", "maxLength"),
     *("minimum", "maximum", "minItems", "maxItems", "minProperties", "maxProperties"),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-int-or-string"),
-    "x-kubernetes-validations",
+    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"),
 )
 
 

@@ -118,6 +118,7 @@ _METADATA: Final[dict[str, Type]] = {
     "creationTimestamp": needed(_Time),
     "ownerReferences": several(
         fields(
+            apiVersion=str,
             kind=needed(str),
             name=needed(Annotated[str, Field(max_length=253)]),  # it goes into the path of a request
             uid=needed(str),
@@ -237,6 +238,9 @@ _ELASTIC_QUOTA: Final = _definition(
     fields(min=_Quantities, max=_Quantities, namespaces=list[str], flavors=list[str], manageAllJobs=bool)
 )
 
+DESCRIBED: Final = "objects of kinds that are described"
+"""Stands for their plural: the rest of them is checked where a JobKind says that it is read."""
+
 _FORMS: Final[dict[str, Type]] = {
     "leases": _LEASE,
     "jobs": _JOB,
@@ -255,6 +259,7 @@ _FORMS: Final[dict[str, Type]] = {
     "priorityclasses": fields(metadata=_DATED, value=needed(Priority), globalDefault=bool),
     "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
     "namespaces": fields(metadata=_NAMED),
+    DESCRIBED: fields(metadata=_NAMED),
 }
 _OTHERS: Final = _definition(Json)
 

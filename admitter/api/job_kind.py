@@ -1,15 +1,21 @@
-"""JobKind: a kind of objects that run pods, described instead of coded (docs/design/kinds.md).
-
-No cluster has this kind yet: its files are read by `admitter simulate` and the commands that read the same
-manifests.
-"""
+"""JobKind: a kind of objects that run pods, described instead of coded (docs/design/kinds.md)."""
 
 from enum import StrEnum
 from typing import Annotated, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
-from admitter.api.base import LONGEST_NAME, Model, Name, Resource, refuse
+from admitter.api.base import (
+    LONGEST_NAME,
+    SET_LIST,
+    STATE_COLUMNS,
+    Conditions,
+    Model,
+    Name,
+    PrinterColumn,
+    Resource,
+    refuse,
+)
 
 LONGEST_EXPRESSION: Final = 1024
 """Characters of an expression."""
@@ -54,14 +60,18 @@ class KindResource(Group):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+_Scalar = Annotated[bool | str, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
+"""True, false or a text: no schema of a definition can say so."""
+
+
 class Suspension(Model):
     """How an object is told to have no pods."""
 
     path: Path
     """The field, such as spec.suspend."""
-    stopped: bool | str = True
+    stopped: _Scalar = True
     """Its value while the object may have no pods."""
-    running: bool | str = False
+    running: _Scalar = False
     """Its value once the object may have pods."""
 
 
@@ -199,6 +209,11 @@ class JobKindSpec(Model):
     """When its work is over."""
     children: list[Group] = Field(default=[], max_length=16)
     """The kinds that its operator makes: an object that belongs to one of it is not queued a second time."""
+    operators: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
+        default=[], max_length=8, json_schema_extra=SET_LIST
+    )
+    """The accounts of its operator, such as system:serviceaccount:jobset-system:jobset-controller-manager. No
+    other account makes or changes children. admitter install binds them to the role that allows it."""
     restore: Restore = Restore.TEMPLATES
     """What an eviction has to undo."""
 
@@ -213,8 +228,24 @@ class JobKindSpec(Model):
         return self
 
 
+class JobKindStatus(Model):
+    """Whether it works."""
+
+    conditions: Conditions
+
+
 class JobKind(Resource):
     """A kind of objects that run pods: where its pod templates are, how it is suspended, when it is over."""
 
+    plural = "jobkinds"
+    short_name = "jk"
+    columns = (
+        PrinterColumn("Group", "string", ".spec.resource.group"),
+        PrinterColumn("Kind", "string", ".spec.resource.kind"),
+        *STATE_COLUMNS,
+    )
+
     spec: JobKindSpec
     """How objects of the kind are counted, stopped and watched."""
+    status: JobKindStatus | None = None
+    """Whether it works. Written by the controller."""

@@ -4,6 +4,7 @@ from admitter.api.base import Resource
 from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.cohort import Cohort
 from admitter.api.elastic_quota import CompositeElasticQuota, ElasticQuota
+from admitter.api.job_kind import JobKind
 from admitter.api.placement_policy import PlacementPolicy
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
@@ -16,5 +17,6 @@ KINDS: tuple[type[Resource], ...] = (
     PlacementPolicy,
     ElasticQuota,
     CompositeElasticQuota,
+    JobKind,
     Workload,
 )

@@ -9,7 +9,6 @@ import orjson
 
 from admitter.cache.views import JobView, Json, Meta, WorkloadView, capacity, meta, seconds
 from admitter.convert.pod_requests import pod_requests
-from admitter.convert.pod_sets import job_count
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -84,8 +83,15 @@ def _unanswered(spec: Json, status: Json) -> str:
 
 def usage_of(job: JobView) -> Admission:
     """What all pods of a Job use that an admission has started, by what it has put into its template."""
-    labels, annotations = (job.template_metadata.get(part) or {} for part in ("labels", "annotations"))
-    return _usage(job.name, labels, annotations, job.template, job_count(job.spec, job.status))
+    made = []
+    for each in job.sets:
+        labels, annotations = (each.marks.get(part) or {} for part in ("labels", "annotations"))
+        made.append(_usage(each.name, labels, annotations, each.template, each.count))
+    counted = [usage for usage in made if usage.queue]
+    if not counted:
+        return Admission("", ())
+    pod_sets = tuple(assignment for usage in counted for assignment in usage.pod_sets)
+    return Admission(counted[0].queue, pod_sets, counted[0].pool)
 
 
 def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:

@@ -14,11 +14,12 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
+from admitter.cache.job_resources import JOB, JobResource, OwnerView, PodSetView, owner_of
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
-from admitter.convert.pod_sets import kept_template
+from admitter.convert.pod_sets import job_count, kept_template
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.names import (
@@ -42,6 +43,7 @@ from admitter.quotas.placement import Submission
 
 Json = dict[str, Any]
 
+POD_SET: Final = "main"  # the name of a Job's only pod set
 LONGEST_LABEL_VALUE: Final = 63
 LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
@@ -126,18 +128,11 @@ def parse_object(raw: Json) -> ObjectView:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSetView:
-    """Pods of one template: how many, with how many they can do, and what is kept of the template's spec."""
-
-    name: str
-    count: int
-    min_count: int | None
-    template: Json
-
-
-@dataclass(frozen=True, slots=True)
 class JobView(Meta):
-    """A batch/v1 Job, or what stands for an object of a kind that a JobKind describes."""
+    """A batch/v1 Job, or an object of a kind that a JobKind describes.
+
+    The name of the latter has its kind before it, as kubectl takes it: `jobset/train`.
+    """
 
     workload: str  # the name of its Workload
     created: float  # seconds since the epoch
@@ -157,6 +152,28 @@ class JobView(Meta):
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
     # what its JobKind has found; none of a batch/v1 Job, which has one by its template
     pod_sets: tuple[PodSetView, ...] = ()
+    resource: JobResource = JOB
+    owner: OwnerView | None = None
+    problem: str = ""  # why what its pods ask for can't be counted; empty if it can
+
+    @property
+    def path(self) -> str:
+        """The URL path of the object."""
+        return self.resource.object_path(self.key)
+
+    @property
+    def sets(self) -> tuple[PodSetView, ...]:
+        """All of its pod sets."""
+        if self.pod_sets or self.problem:
+            return self.pod_sets
+        count = job_count(self.spec, self.status)
+        return (PodSetView(POD_SET, count, None, self.template, self.template_metadata, _TEMPLATE),)
+
+    def count(self, succeeded: int = 0) -> int:
+        """How many pods run at a time, if so many have succeeded, or as many as its status says."""
+        if self.pod_sets or self.problem:
+            return sum(each.count for each in self.pod_sets)
+        return job_count(self.spec, {"succeeded": max(succeeded, int(self.status["succeeded"]))})
 
     @property
     def suspended(self) -> bool:
@@ -222,8 +239,11 @@ class JobView(Meta):
 
     @property
     def unstarted(self) -> bool:
-        """Whether no admission has ever started it: no Job controller may say anything of such a Job."""
-        return self.suspended and self.started_by is None and self.idle
+        """Whether no admission has ever started it: no Job controller may say anything of such a Job.
+
+        Of other kinds it is not known: what an admission has put in is taken out again.
+        """
+        return self.resource.proves and self.suspended and self.started_by is None and self.idle
 
     @property
     def idle(self) -> bool:
@@ -243,6 +263,7 @@ class JobView(Meta):
         return str(self.status["conditions"].get(kind, {}).get("status", ""))
 
 
+_TEMPLATE: Final = ("spec", "template")
 _TEMPLATE_MARKS = frozenset(
     {
         *(WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL, CAPACITY_LABEL, CAPACITY_ALIAS_LABEL),
@@ -257,14 +278,13 @@ def parse_job(raw: Json) -> JobView:
     annotations = metadata.get("annotations") or {}
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     template = spec["template"]
-    marks = template.get("metadata") or {}
     kept = kept_template(template["spec"])
     size = len(orjson.dumps(kept))
     oversized = size if size > LONGEST_TEMPLATE else 0
     conditions = status.get("conditions") or ()
     return JobView(
         *meta(metadata),
-        workload=_workload_name(metadata["name"], metadata["uid"]),
+        workload=workload_name(metadata["name"], metadata["uid"]),
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
@@ -274,7 +294,7 @@ def parse_job(raw: Json) -> JobView:
         oversized=oversized,
         spec=shared(
             {
-                **_expected(annotations, spec),
+                **expected(annotations, spec),
                 **({"manualSelector": True} if spec.get("manualSelector") else {}),
                 "suspend": spec.get("suspend", False),
                 "parallelism": spec.get("parallelism", 1),
@@ -282,12 +302,8 @@ def parse_job(raw: Json) -> JobView:
                 "template": kept if not oversized else {"containers": []},
             }
         ),
-        template_metadata=shared(
-            {
-                part: {k: v for k, v in (marks.get(part) or {}).items() if k in _TEMPLATE_MARKS}
-                for part in ("labels", "annotations")
-            }
-        ),
+        template_metadata=marks_of(template),
+        owner=owner_of(metadata),
         status=shared(
             {
                 "active": status.get("active", 0),
@@ -302,7 +318,19 @@ def parse_job(raw: Json) -> JobView:
     )
 
 
-def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
+def marks_of(template: Json) -> Json:
+    """The labels and annotations of a pod template that are Admitter's."""
+    metadata = template.get("metadata") or {}
+    made: Json = shared(
+        {
+            part: {k: v for k, v in (metadata.get(part) or {}).items() if k in _TEMPLATE_MARKS}
+            for part in ("labels", "annotations")
+        }
+    )
+    return made
+
+
+def expected(annotations: Mapping[str, str], spec: Json) -> Json:
     """What a Job says of its runtime; most say nothing."""
     said = annotations.get(EXPECTED_RUNTIME_ANNOTATION)
     of_pods = spec["template"]["spec"].get("activeDeadlineSeconds")
@@ -315,10 +343,10 @@ def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
     return {field: value for field, value in found.items() if value is not None}
 
 
-def _workload_name(name: str, uid: str) -> str:
+def workload_name(name: str, uid: str) -> str:
     """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label.
 
-    The name of what stands for another kind begins with that.
+    That of an object of another kind begins with the kind.
     """
     digest = sha256(uid.encode()).hexdigest()[:_DIGITS]
     readable = name.replace("/", "-") if "/" in name else f"job-{name}"
@@ -331,8 +359,8 @@ class WorkloadView(Meta):
     """A Workload."""
 
     created: float  # seconds since the epoch
-    # name and UID of the Job that it was made for; None for one made by hand. The name is empty if the Job
-    # was deleted and left its Workload behind
+    # name and UID of the Job that it was made for, as the view of that has it; None for one made by hand. The
+    # name is empty if the Job was deleted and left its Workload behind
     job: tuple[str, str] | None
     spec: Json
     admission: Admission | None  # the quota it holds; None if it waits, and once it has finished
@@ -431,14 +459,16 @@ _sets = lru_cache(maxsize=1024)(frozenset[str])
 def parse_workload(raw: Json) -> WorkloadView:
     metadata, status = raw["metadata"], raw.get("status") or {}
     marked = (metadata.get("labels") or {}).get(JOB_LABEL)
-    owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
+    owner = owner_of(metadata)
+    if owner is not None and owner.uid != marked and (owner.group, owner.kind) != (JOB.group, JOB.kind):
+        owner = None
     true = frozenset(c["type"] for c in status.get("conditions") or () if c["status"] == "True")
     finished = ConditionType.FINISHED in true
     admission = None if finished else status.get("admission")
     view = WorkloadView(
         *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
-        job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
+        job=(owner.title, owner.uid) if owner is not None else ("", marked) if marked else None,
         spec=shared(raw["spec"]),
         admission=workloads.admission(admission) if admission else None,
         status=shared(status),

@@ -1,22 +1,35 @@
 """Everything the controllers read: one store a kind, and the indexes over them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from admitter.api.conditions import ConditionType, WorkloadState
 from admitter.api.forms import fitted, is_admission
+from admitter.cache.job_resources import JOB, JobResource, sort_of
 from admitter.cache.namespace_views import parse_namespace, parse_resource_quota
 from admitter.cache.node_views import parse_node
 from admitter.cache.ownership import Owners, Shards
 from admitter.cache.pod_views import PodView, parse_pod
-from admitter.cache.views import JobView, WorkloadView, meta, parse_job, parse_object, parse_workload
+from admitter.cache.views import (
+    JobView,
+    Meta,
+    WorkloadView,
+    meta,
+    parse_job,
+    parse_object,
+    parse_workload,
+)
+from admitter.client.errors import UnreadableError
 from admitter.client.source import Json, Source
 from admitter.client.store import Index, Key, Lookup, Store, V
 from admitter.convert import workloads
 from admitter.names import API_VERSION, WORKLOAD_LABEL
 
+MOST_LEVELS: Final = 4
+"""So many objects of described kinds make one another, as a TrainJob its JobSet."""
 OWN: Final = f"/apis/{API_VERSION}"
 
 
@@ -28,7 +41,10 @@ class World:
         self.read_jobs = self._source("/apis/batch/v1/jobs", parse_job)
         self.read_workloads = self._source(f"{OWN}/workloads", parse_workload, rest=parse_held)
         self.read_pods = self._source("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
-        self.jobs, self.workloads = self.read_jobs.store, self.read_workloads.store
+        self.workloads = self.read_workloads.store
+        self.jobs = Store[JobView]()  # Jobs, and the objects of described kinds by their titles
+        self.jobs.include(self.read_jobs.store)
+        self.kinds = {"": KnownKind(self.read_jobs)}  # by what titles begin with
         self.pods = self.read_pods.store
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
@@ -37,6 +53,7 @@ class World:
         self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
+        self.job_kinds = self._keep(f"{OWN}/jobkinds", parse_object)
         self.namespaces = self._keep("/api/v1/namespaces", parse_namespace)
         self.resource_quotas = self._keep("/api/v1/resourcequotas", parse_resource_quota)
         self.nodes = self._keep("/api/v1/nodes", parse_node)
@@ -45,6 +62,7 @@ class World:
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
 
         self._jobs_by_workload = Lookup(self.jobs, lambda job: (job.namespace, job.workload))
+        self.jobs_by_owner = Index(self.jobs, lambda job: job.owner.uid if job.owner is not None else None)
         self.jobs_by_namespace = Index(self.jobs, lambda job: job.namespace)
         self.workloads_by_queue = Index(self.workloads, lambda w: (w.namespace, w.queue))
         self.workloads_by_namespace = Index(self.workloads, lambda w: w.namespace)
@@ -80,6 +98,63 @@ class World:
     def source_of(self, plural: str) -> Source[Any]:
         return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
+    def read_job(self, title: str) -> Source[JobView] | None:
+        """Where a job object with a title is read; None if its kind is not known."""
+        kind = self.kinds.get(sort_of(title))
+        return kind.source if kind is not None else None
+
+    def job_path(self, key: Key) -> str:
+        """The URL path of a job object of a known kind, by namespace and title.
+
+        The title may come from an owner's reference, which may say anything.
+        """
+        return self.kinds[sort_of(key[1])].resource.object_path(key)
+
+    def take_job(self, job: JobView, raw: Json) -> JobView:
+        """Take in what the API server has answered to a write of a job object; returns its view.
+
+        Raises:
+            UnreadableError: it can't be read, or its kind is not known any more.
+        """
+        source = self.read_job(job.name)
+        if source is None:
+            raise UnreadableError(self.unknown_kind(job.name))
+        return source.take(raw)
+
+    def unknown_kind(self, title: str) -> str:
+        """Why nothing is known of job objects of a title's kind; empty if it is."""
+        kind = self.kinds.get(sort_of(title))
+        return kind.problem if kind is not None else f"no JobKind describes {sort_of(title)}"
+
+    def parent_of(self, job: JobView) -> tuple[str, str] | None:
+        """Title and UID of the object with an operator that may have made this one; None if there is none.
+
+        It may not have been heard of yet, or be gone.
+        """
+        owner = job.owner
+        if owner is None or owner.title == owner.name:
+            return None
+        resource = self.kinds[sort_of(owner.title)].resource if sort_of(owner.title) in self.kinds else None
+        if resource is None or (job.resource.group, job.resource.kind) not in resource.children:
+            return None
+        return owner.title, owner.uid
+
+    def is_child(
+        self,
+        job: JobView,
+        counts: Callable[[JobView], bool] = lambda parent: bool(parent.queue),
+        levels: int = MOST_LEVELS,
+    ) -> bool:
+        """Whether a job object is counted with another one, as what that one's operator has made.
+
+        `counts` tells whether one is counted by itself, or will be.
+        """
+        named = self.parent_of(job)
+        parent = self.jobs.get((job.namespace, named[0])) if named is not None and levels else None
+        if named is None or parent is None or parent.uid != named[1]:
+            return False
+        return counts(parent) or self.is_child(parent, counts, levels - 1)
+
     def job_of(self, key: Key) -> JobView | None:
         """The Job of the Workload with this key, whether or not the Workload exists."""
         found = self._jobs_by_workload.get(key)
@@ -109,6 +184,29 @@ class World:
         return sorted(waiting.union(self.workloads_by_cluster_queue.get(cluster_queue)))
 
 
+@dataclass(frozen=True, slots=True)
+class KnownKind:
+    """A kind of job objects.
+
+    Without a source there are none, or the problem is why nothing is known of them.
+    """
+
+    source: Source[JobView] | None = None
+    problem: str = ""
+    resource: JobResource = JOB
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest(Meta):
+    """An object that is read whole."""
+
+    raw: Json
+
+
+def parse_manifest(raw: Json) -> Manifest:
+    return Manifest(*meta(raw["metadata"]), raw)
+
+
 def collection_path(plural: str, namespace: str) -> str:
     """The URL path of Admitter's objects of a kind, in a namespace or, if it is empty, in none."""
     return f"{OWN}/namespaces/{namespace}/{plural}" if namespace else f"{OWN}/{plural}"
@@ -116,11 +214,6 @@ def collection_path(plural: str, namespace: str) -> str:
 
 def workload_path(key: Key) -> str:
     return f"{OWN}/namespaces/{key[0]}/workloads/{quote(key[1], safe='')}"
-
-
-def job_path(key: Key) -> str:
-    """The URL path of a Job; its name may come from an owner's reference, which may say anything."""
-    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{quote(key[1], safe='')}"
 
 
 def pods_path(namespace: str) -> str:

@@ -16,7 +16,7 @@ from admitter.client.decoding import decoded
 from admitter.client.errors import ClusterError, GoneError, NotFoundError, UnreachableError, api_error
 from admitter.client.pages import pages
 from admitter.client.source import Source
-from admitter.client.store import Rest, Unreadable, V, key_of
+from admitter.client.store import Rest, Unreadable, V
 from admitter.client.transport import Transport
 
 WATCH_SECONDS: Final = 300
@@ -50,6 +50,7 @@ class Informer(Generic[V]):
         is of it has been read.
         """
         self.synced = asyncio.Event()  # set once all of it has been read
+        self.tried = asyncio.Event()  # set once that was tried
         # why it is not followed now; None: it is, or nothing has been heard of it yet
         self.failure: ClusterError | None = None
         self.path = source.path
@@ -75,6 +76,7 @@ class Informer(Generic[V]):
                     with _without_collection():
                         self._version = await read_all(self._transport, self._source)
                     self.synced.set()
+                    self.tried.set()
                     self._found()
                 await self._watch()
                 pause = FIRST_PAUSE_SECONDS
@@ -85,6 +87,7 @@ class Informer(Generic[V]):
                 if isinstance(error, GoneError):
                     self._version = ""
                 self.failure = error
+                self.tried.set()
                 self._transport.metrics.watch_failed(self.path)
                 log.warning("watch interrupted", path=self.path, error=str(error))
                 await asyncio.sleep(pause * (1 + self._random.random()))
@@ -94,6 +97,7 @@ class Informer(Generic[V]):
         """Note that the API server does not serve the collection; what it had is gone or will be."""
         self._version = ""
         self.failure = error
+        self.tried.set()
         if not self._missing:
             self._missing = True
             self._transport.metrics.watch_failed(self.path)
@@ -142,7 +146,7 @@ class Informer(Generic[V]):
             raise api_error(int(item.get("code", 500)), item)
         version = item["metadata"]["resourceVersion"]
         if kind == "DELETED":
-            self.store.delete(key_of(item["metadata"]), item["metadata"]["uid"])
+            self.store.delete(self.store.key_of(item["metadata"]), item["metadata"]["uid"])
         elif kind in {"ADDED", "MODIFIED"} and not self.store.knows(item["metadata"]):
             found = self._source.seen(item)
             if isinstance(found, Unreadable):

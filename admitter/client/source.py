@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic
 
 from admitter.client.errors import UnreadableError
-from admitter.client.store import Rest, Store, Unreadable, V, key_of
+from admitter.client.store import Rest, Store, Unreadable, V
 
 Json = dict[str, Any]
 
@@ -27,6 +27,7 @@ class Source(Generic[V]):
     path: str  # of the collection, such as `/apis/batch/v1/jobs`
     parse: Callable[[Json], V]  # keeps the fields that are used
     selector: str = ""  # a label selector, to watch less than everything
+    name: str = ""  # the name of the only object that is read; empty: all are
     store: Store[V] = field(default_factory=Store)
     # the object with all fields that are used as they have to be; ValueError if they are not
     fitted: Callable[[Json], Json] = lambda raw: raw
@@ -35,8 +36,9 @@ class Source(Generic[V]):
 
     @property
     def query(self) -> dict[str, str]:
-        """The selector, as calls have it."""
-        return {"labelSelector": self.selector} if self.selector else {}
+        """The selectors, as calls have them."""
+        found = {"labelSelector": self.selector} if self.selector else {}
+        return found | ({"fieldSelector": f"metadata.name={self.name}"} if self.name else {})
 
     def read(self, raw: Json) -> V:
         """The view of an object; UnreadableError if it can't be read."""
@@ -87,7 +89,8 @@ class Source(Generic[V]):
         log = structlog.get_logger(__name__)
         try:
             metadata = raw["metadata"]
-            key, uid, version = key_of(metadata), metadata["uid"], int(metadata["resourceVersion"])
+            key, uid = self.store.key_of(metadata), metadata["uid"]
+            version = int(metadata["resourceVersion"])
             readable = all(isinstance(text, str) for text in (*key, uid))
         except (KeyError, TypeError, ValueError, AttributeError):
             readable = False

@@ -63,12 +63,18 @@ def either(old: V | None, new: V | None) -> V:
 class Store(Generic[V]):
     """Objects of one kind by key, and the listeners to their changes."""
 
-    def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
+    def __init__(
+        self,
+        remembered: int = _REMEMBERED_DELETIONS,
+        key_of: Callable[[Mapping[str, Any]], Key] = key_of,
+    ) -> None:
         """Begin with nothing, and remember so many deletions.
 
         A write's answer may arrive after the event of the object's deletion, and must not bring it back; a
-        store of a process that never writes needs none.
+        store of a process that never writes needs none. `key_of` gives the key of the view of an object with
+        some metadata.
         """
+        self.key_of = key_of
         self.version = 0  # the newest resource version that anything has been heard of at
         # whether changes come from a whole list now, so that there may have been others between them
         self.listing = False
@@ -94,13 +100,32 @@ class Store(Generic[V]):
             listener(None, view)
         self.listen(listener)
 
+    def include(self, part: "Store[V]") -> None:
+        """Have what another store has too, which has none of the keys that are here."""
+        part.follow(self._included)
+        part.unreadable_changed.listen(lambda now: self._included_unreadable(now, part.unreadable))
+
+    def _included(self, old: V | None, new: V | None) -> None:
+        if new is not None:
+            self._objects[new.key] = new
+        elif old is not None:
+            self._objects.pop(old.key, None)
+        self._notify(old, new)
+
+    def _included_unreadable(self, now: Unreadable, unreadable: Mapping[Key, Unreadable]) -> None:
+        if now.key in unreadable:
+            self.unreadable[now.key] = now
+        else:
+            self.unreadable.pop(now.key, None)
+        self.unreadable_changed(now)
+
     def get(self, key: Key) -> V | None:
         return self._objects.get(key)
 
     def knows(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a version of an object is known, or a newer one."""
         try:
-            key, version = key_of(metadata), int(metadata["resourceVersion"])
+            key, version = self.key_of(metadata), int(metadata["resourceVersion"])
             found = (self._objects.get(key), self.unreadable.get(key))
         except (KeyError, TypeError, ValueError, AttributeError):
             return False  # its name can't be read
@@ -195,6 +220,13 @@ class Store(Generic[V]):
             self.mark_unreadable(now, rest)
         self._listed, self.listing = version, False
         self.heard(version)
+
+    def clear(self) -> None:
+        """Know nothing any more, though all of it may be there still."""
+        for each in list(self.unreadable.values()):
+            self._corrected(each.key, each.uid)
+        for old in list(self._objects.values()):
+            self._forget(old)
 
     def heard(self, version: int) -> None:
         """Everything is known up to a resource version."""

@@ -13,8 +13,10 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import tree_failed
+from admitter.controllers.kind_informers import KindInformers
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
+from admitter.controllers.quota_status.job_kinds import JobKindConditions
 from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
@@ -61,6 +63,7 @@ class App:
         self.room = MemoryRoom(world.read_workloads, transport)
         self.kind_returned: Signal[[]] = Signal()  # the API server serves a kind again
         self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
+        self.kinds = KindInformers(world, transport, random)
         self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
         self.weights = NamespaceWeights(world, self.engine)
         self.events = Events(transport, clock, pace)
@@ -68,7 +71,10 @@ class App:
         gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
         self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace)
         self.marks = Marks(world, self.engine.capacity, transport, pace)
-        self.statuses = QuotaStatuses(world, catalog, self.engine, transport, clock, pace)
+        self.job_kinds = JobKindConditions(world, self.kinds, transport)
+        self.statuses = QuotaStatuses(
+            world, catalog, self.engine, transport, clock, pace, self.job_kinds.found
+        )
         self.unscheduled = UnscheduledPods(world, self.events, clock)
         self.decisions = Decisions(self.metrics, world.workloads.get)
         # a Workload with this key has come to the end of its grace period

@@ -85,6 +85,8 @@ class AppLifecycle:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in app.informers:
                 await informer.synced.wait()
+            group.create_task(app.kinds.run(), name="kinds")
+            await app.kinds.synced.wait()
             self.lacks = await say_what_is_missing(app.transport)
             self.routing.follow()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
@@ -100,6 +102,7 @@ class AppLifecycle:
             group.create_task(app.events.run(), name="events")
             group.create_task(app.statuses.run(), name="statuses")
             group.create_task(app.statuses.visible.run(), name="visible queues")
+            group.create_task(app.job_kinds.run(), name="job kinds")
             group.create_task(app.marks.run(), name="marks")
             group.create_task(app.namespaces.queue.run(), name="namespaces")
             group.create_task(app.placement.queue.run(), name="placement")

@@ -3,6 +3,7 @@
 from collections.abc import Set as AbstractSet
 from functools import partial
 
+from admitter.cache.job_resources import sort_of
 from admitter.cache.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
@@ -69,6 +70,9 @@ class Routing:
         self._app.refused.over.listen(self._feed.reconsider)
         self._app.grace_over.listen(self._jobs.add)
         self._app.kind_returned.listen(self._kind_returned)
+        self._app.kinds.changed.listen(self._job_kind_changed)
+        self._app.job_kinds.changed.listen(lambda name: self._statuses.touch("jobkinds", ("", name)))
+        self._app.evictions.again.listen(self._jobs.add_later)
         self._statuses.activity.listen(self._activity_changed)
 
     def look_at_all(self) -> None:
@@ -241,6 +245,11 @@ class Routing:
         """What failed for want of a kind is tried again now, and not when its pause is over."""
         for queue in (self._jobs, self._namespaces.queue, self._placement.queue):
             queue.hurry()
+
+    def _job_kind_changed(self, sort: str) -> None:
+        """Objects of a kind can be told of again, or can't any more."""
+        of_it = [w.key for w in self._world.workloads if w.job is not None and sort_of(w.job[0]) == sort]
+        self._reconsider(of_it)
 
     def _derive_again(self, jobs: list[Key]) -> None:
         """What decides about the requests of Jobs has changed."""

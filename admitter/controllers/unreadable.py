@@ -10,6 +10,7 @@ from typing import Final
 
 from admitter.api import kinds
 from admitter.api.conditions import EventReason
+from admitter.cache.job_resources import sort_of
 from admitter.cache.world import World
 from admitter.client.source import Source
 from admitter.client.store import Key, Unreadable, V
@@ -52,11 +53,31 @@ class UnreadableObjects:
             for unreadable in list(source.store.unreadable.values()):
                 self._spoilt(source, unreadable)
 
+        self.world.jobs.unreadable_changed.listen(self._object_spoilt)
+        for unreadable in list(self.world.jobs.unreadable.values()):
+            self._object_spoilt(unreadable)
+
     def lead(self) -> None:
         """Report what can't be read: an earlier leader may have ended before it could."""
         for source in self.world.sources:
             for unreadable in source.store.unreadable.values():
                 self._tell(_plural(source), unreadable)
+        for unreadable in list(self.world.jobs.unreadable.values()):
+            self._object_spoilt(unreadable)
+
+    def _object_spoilt(self, unreadable: Unreadable) -> None:
+        """An object of a described kind can't be read, or can again; Jobs have a source of their own."""
+        title = unreadable.key[1]
+        if not sort_of(title):
+            return
+        if self.world.jobs.unreadable.get(unreadable.key) is unreadable:
+            kind = self.world.kinds[sort_of(title)].resource
+            self._event(
+                (kind.api_version, kind.kind), unreadable.key[0], title.rpartition("/")[2], unreadable
+            )
+        job = self.world.jobs.get(unreadable.key)
+        if job is not None:
+            self.jobs.queue.add((job.namespace, job.workload))
 
     def _spoilt(self, source: Source[V], unreadable: Unreadable) -> None:
         plural, key = _plural(source), unreadable.key
@@ -84,8 +105,10 @@ class UnreadableObjects:
 
     def _tell(self, plural: str, unreadable: Unreadable) -> None:
         namespace, name = unreadable.key
-        place = name if plural == "namespaces" else namespace
-        subject = Subject(*KINDS[plural], place, name, unreadable.uid)
+        self._event(KINDS[plural], name if plural == "namespaces" else namespace, name, unreadable)
+
+    def _event(self, kind: tuple[str, str], place: str, name: str, unreadable: Unreadable) -> None:
+        subject = Subject(*kind, place, name, unreadable.uid)
         words = f"it can't be read, so what was known of it before counts: {unreadable.words}"
         self.events.record(subject, EventReason.UNREADABLE, words, lasting=True, topic="unreadable")
 

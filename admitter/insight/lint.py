@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import permutations
 from typing import Final
 
-from admitter.api.conditions import ActiveReason
+from admitter.api.conditions import ActiveReason, ConditionType
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
@@ -22,6 +22,7 @@ from admitter.quotas.nodes import has_labels, is_open, totals
 KINDS: Final = frozenset(
     {
         *("resourceflavors", "cohorts", "clusterqueues", "localqueues", "placementpolicies"),
+        "jobkinds",
         *("elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
     }
 )
@@ -92,7 +93,7 @@ class LintedConfiguration:
 def lint(snapshot: Snapshot, controllers: ControllerStatus | None = None) -> list[Finding]:
     """All findings, the worst first; `controllers` says whether one decides in the cluster, if it is one."""
     configuration = LintedConfiguration(snapshot)
-    found = [*_without_controller(controllers), *_defects(configuration)]
+    found = [*_without_controller(controllers), *_defects(configuration), *job_kinds(configuration)]
     found += (
         Finding(name, severity, *each) for name, severity, rule in RULES for each in rule(configuration)
     )
@@ -136,6 +137,21 @@ def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]
             problem = catalog.elastic.problem(kind, view.key)
             if problem is None or namespaces_known or problem[0] is not ActiveReason.NAMESPACE_NOT_FOUND:
                 yield f"{kind} {view.namespace}/{view.name}", problem
+
+
+def job_kinds(given: LintedConfiguration) -> Iterator[Finding]:
+    """A JobKind of which the controller says that it does not work, or has no policies, or no operator."""
+    for view in given.world.job_kinds:
+        title, resource = f"JobKind {view.name}", view.spec["resource"]
+        for each in view.status.get("conditions") or ():
+            if each["type"] == ConditionType.ACTIVE and each["reason"] != ActiveReason.READY:
+                severity = Severity.ERROR if each["status"] == "False" else Severity.WARNING
+                yield Finding(each["reason"], severity, title, each["message"])
+        if not view.spec.get("operators") and (resource.get("group"), resource["kind"]) != ("batch", "Job"):
+            words = (
+                "has no operators: no account may make pods of what is admitted; name them in spec.operators"
+            )
+            yield Finding("NoOperator", Severity.WARNING, title, words)
 
 
 def leads_nowhere(given: LintedConfiguration) -> Iterator[Found]:

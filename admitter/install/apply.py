@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +16,8 @@ from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
 from admitter.documents import bundled
-from admitter.names import API_VERSION, GROUP
+from admitter.install.kinds import COLLECTIONS, installed_for
+from admitter.names import API_VERSION, GROUP, JOB_KIND_LABEL
 
 LEFT_OUT: Final = "left out: this API server does not have the kind"
 
@@ -79,15 +80,34 @@ async def install(
     Raises:
         ClusterError: the cluster refuses an object, or does not take it up within a minute.
     """
+    return await _apply_all(transport, list(manifests(deployment=deployment, image=image)), report)
+
+
+async def install_kinds(
+    transport: Transport,
+    kinds: Mapping[str, Json],
+    report: Callable[[ApplyOutcome], None] = lambda _: None,
+) -> list[ApplyOutcome]:
+    """Apply JobKinds with their rights and policies, once the bundle is there.
+
+    Raises:
+        ClusterError: one of them is wrong, or as for the bundle.
+    """
+    return await _apply_all(transport, list(installed_for(kinds)), report)
+
+
+async def _apply_all(
+    transport: Transport, bundle: list[Json], report: Callable[[ApplyOutcome], None]
+) -> list[ApplyOutcome]:
     outcomes = []
     version = await mutating_version(transport)
-    for manifest in _in_version(version, manifests(deployment=deployment, image=image)):
+    for manifest in _in_version(version, bundle):
         left_out = manifest["kind"] in MUTATING and version is None
         result = LEFT_OUT if left_out else await _apply(transport, manifest)
         outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
         outcomes.append(outcome)
         report(outcome)
-    for manifest in manifests(deployment=deployment):
+    for manifest in bundle:
         if manifest["kind"] in _READY:
             await _wait(transport, manifest)
     return outcomes
@@ -125,16 +145,19 @@ def _content(found: Json) -> Json:
     return {name: value for name, value in found.items() if name != "status"} | {"metadata": metadata}
 
 
-def _established(status: Json) -> bool:
-    conditions: list[Any] = status.get("conditions") or []
+def _established(found: Json) -> bool:
+    conditions: list[Any] = found.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
-def _type_checked(status: Json) -> bool:
+def _type_checked(found: Json) -> bool:
+    status = found.get("status", {})
+    if status.get("observedGeneration") != found["metadata"].get("generation"):
+        return False
     warnings = (status.get("typeChecking") or {}).get("expressionWarnings")
     if warnings:
-        raise InstallError("; ".join(f"{w['fieldRef']}: {w['warning']}" for w in warnings))
-    return "observedGeneration" in status
+        raise InstallError("; ".join(f"{w['fieldRef']}: {w['warning'].splitlines()[0]}" for w in warnings))
+    return True
 
 
 _READY: Final[dict[str, Callable[[Json], bool]]] = {
@@ -146,7 +169,7 @@ _READY: Final[dict[str, Callable[[Json], bool]]] = {
 async def _wait(transport: Transport, manifest: Json) -> None:
     async def is_ready() -> bool:
         found = await transport.get(object_path(manifest))
-        return _READY[manifest["kind"]](found.get("status") or {})
+        return _READY[manifest["kind"]](found)
 
     await _until(is_ready, f"{_named(manifest)} is not taken up")
 
@@ -194,6 +217,17 @@ def _named(manifest: Json) -> str:
     return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
+async def _of_kinds(transport: Transport, version: str | None) -> list[Json]:
+    """What was installed for JobKinds; they themselves go with their definition."""
+    found: list[Json] = []
+    mutating = {kind: f"{ADMISSION}/{version}" for kind in MUTATING if version is not None}
+    for kind, api in (COLLECTIONS | mutating).items():
+        path = object_path({"apiVersion": api, "kind": kind, "metadata": {"name": ""}})
+        listed = await transport.get(path.removesuffix("/"), {"labelSelector": JOB_KIND_LABEL})
+        found += ({**each, "apiVersion": api, "kind": kind} for each in listed["items"])
+    return found
+
+
 async def counted(transport: Transport) -> dict[str, int]:
     counts = {}
     for plural in (kind.plural for kind in KINDS):
@@ -214,7 +248,8 @@ async def uninstall(transport: Transport, report: Callable[[ApplyOutcome], None]
     """
     deleted = []
     version = await mutating_version(transport)
-    for manifest in reversed(list(_in_version(version, manifests(deployment=True)))):
+    bundle = [*manifests(deployment=True), *await _of_kinds(transport, version)]
+    for manifest in reversed(list(_in_version(version, bundle))):
         try:
             await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
         except NotFoundError:

@@ -20,6 +20,8 @@ MOST_ELEMENTS: Final = 256
 """Elements of a list that `each` goes through: no Workload has that many pod sets."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _MOST_PODS: Final = 2**31 - 1
+_WRITTEN: Final = frozenset({"nodeSelector", "tolerations"})
+"""What an admission writes into a pod's spec."""
 _LONGEST_MESSAGE: Final = 1024
 
 Related = Callable[[str, str, str], Json | None]
@@ -36,6 +38,9 @@ class FoundPodSet:
     count: int
     min_count: int | None
     template: Json  # metadata and spec of its pods, as they are made
+    # where that is in the object, so that it may be written; None: in another object, or nowhere
+    place: tuple[Segment, ...] | None = None
+    outside: tuple[tuple[str, tuple[Segment, ...]], ...] = ()  # fields of its spec elsewhere, and where
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,10 +333,13 @@ class _PodSets:
 
     def _at(self, path: tuple[Segment, ...]) -> Any:  # noqa: ANN401  # whatever JSON has
         """What stands at a path in the object, or in a related one if it begins with the name of that."""
-        variables, first = self._around.variables, str(path[0])
-        if first in variables and first not in RESERVED:
-            return get(variables[first], path[1:])
-        return get(variables["object"], path)
+        if self._is_related(path):
+            return get(self._around.variables[str(path[0])], path[1:])
+        return get(self._around.variables["object"], path)
+
+    def _is_related(self, path: tuple[Segment, ...]) -> bool:
+        """Whether a path leads into a related object."""
+        return str(path[0]) in self._around.variables and str(path[0]) not in RESERVED
 
     def _name(self, around: Around) -> str:
         if self._form.name is not None:
@@ -358,7 +366,11 @@ class _PodSets:
         least = kind.number(f"{field}.minCount", around, 1) if form.min_count is not None else None
         if least is not None and least > count:
             raise kind.error(f"{field}.minCount", f"gives {least}, which is more than its count {count}")
-        return FoundPodSet(name, count, least, checked(made, path))
+        outside = tuple((each, (*base, *segments(at))) for each, at in form.merge.items())
+        written = (
+            path and not self._is_related(path) and (found is not MISSING or form.merge.keys() >= _WRITTEN)
+        )
+        return FoundPodSet(name, count, least, checked(made, path), path if written else None, outside)
 
     def _with_more(self, template: Json, base: tuple[Segment, ...], around: Around) -> Json:
         """A template with what stands outside of it."""
@@ -405,7 +417,9 @@ class _PodSets:
             name = f"{prefix}-{each.name}"
             if len(name) > 63:
                 raise KindError(f"{text(path)}: its pod set {each.name} has too long a name")
-            yield FoundPodSet(name, each.count * times, None, each.template)
+            place = (*path, *each.place) if each.place is not None else None
+            outside = tuple((field, (*path, *at)) for field, at in each.outside)
+            yield FoundPodSet(name, each.count * times, None, each.template, place, outside)
 
     def _declared(self, base: tuple[Segment, ...], place: tuple[Segment, ...]) -> list[FoundPodSet] | None:
         """Pod sets as the element itself lists them: path from the element and replicas."""
@@ -425,7 +439,7 @@ class _PodSets:
                 where = (*base, *segments(str(each.get("path"))))
             except ValueError as error:
                 raise KindError(f"{here}.path: {error}") from error
-            found.append(FoundPodSet(f"pods-{n}", count, None, checked(self._at(where), where)))
+            found.append(FoundPodSet(f"pods-{n}", count, None, checked(self._at(where), where), where))
         return found
 
 

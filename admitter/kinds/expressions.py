@@ -127,6 +127,21 @@ class Expression:
         return size * (_READ + self._terms * copies)
 
 
+def renamed(source: str, names: Mapping[str, str], prefix: str) -> str:
+    """An expression with other variables by name, and a prefix to what follows `variables.`."""
+    made, before = "", ["", ""]
+    for match in _TOKEN.finditer(source.rstrip()):
+        kind, text = str(match.lastgroup), match[0]
+        word = text.lstrip()
+        if kind == "name" and before[1] != ".":
+            text = text.removesuffix(word) + names.get(word, word)
+        elif kind == "name" and before == ["variables", "."]:
+            text = text.removesuffix(word) + prefix + word
+        made += text
+        before = [before[1], word]
+    return made
+
+
 def _tokens(source: str) -> Iterator[_Token]:
     """The tokens; other forms of text and comments are refused, in which brackets would mean nothing."""
     place, before = 0, None

@@ -1,11 +1,13 @@
 """Paths of fields in objects, and in the schemas of their definitions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 Json = dict[str, Any]
 Segment = str | int
+Change = tuple[Sequence[Segment], Any]
+"""A place in an object, and the merge patch of what stands there."""
 
 _PART: Final = re.compile(r"([A-Za-z][-A-Za-z0-9_]*)((?:\[[0-9]{1,4}\])*)")
 MOST_SEGMENTS: Final = 32
@@ -69,3 +71,59 @@ def unknown(schema: Json, path: Sequence[Segment]) -> str | None:
         else:
             return text(path[: place + 1])
     return None
+
+
+def merged(before: Any, patch: Any) -> Any:  # noqa: ANN401  # whatever JSON has
+    """A value after a JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(before) if isinstance(before, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+def merge_patch(changes: Iterable[Change], raw: Json | None) -> Json:
+    """One merge patch of several, each at its place in an object.
+
+    It replaces lists as a whole: `raw` is the object, and may be None if no place is in a list.
+    """
+    body: Json = {}
+    for path, patch in changes:
+        body = _joined(body, path, patch, raw)
+    return body
+
+
+def _joined(body: Json, path: Sequence[Segment], patch: Any, raw: Any) -> Json:  # noqa: ANN401
+    """A merge patch of what stands at the beginning of a path, with another one at its end."""
+    if not path:
+        return {**body, **{name: _joined_at(body, name, each) for name, each in patch.items()}}
+    step, rest = str(path[0]), path[1:]
+    below = raw.get(step) if isinstance(raw, Mapping) else None
+    if rest and isinstance(rest[0], int):
+        changed = body.get(step) or below
+        return {**body, step: _in_list(changed, rest, patch)}
+    if not rest and not isinstance(patch, Mapping):
+        return {**body, step: patch}
+    return {**body, step: _joined(body.get(step) or {}, rest, patch, below)}
+
+
+def _joined_at(body: Json, name: str, patch: Any) -> Any:  # noqa: ANN401
+    inner = body.get(name)
+    if isinstance(inner, dict) and isinstance(patch, Mapping):
+        return _joined(inner, (), patch, None)
+    return patch
+
+
+def _in_list(value: Any, path: Sequence[Segment], patch: Any) -> Any:  # noqa: ANN401
+    """A value in a list as it is after a merge patch at a path in it."""
+    if not path:
+        return merged(value, patch)
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        return [_in_list(each, rest, patch) if n == step else each for n, each in enumerate(value or ())]
+    inner: Json = value if isinstance(value, dict) else {}
+    return {**inner, step: _in_list(inner.get(step), rest, patch)}

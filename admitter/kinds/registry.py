@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from admitter.api.base import Problem, checked
 from admitter.api.job_kind import JobKind
-from admitter.kinds.compiled import CompiledKind, InvalidKindError
+from admitter.kinds.compiled import CompiledKind, FoundPodSet, InvalidKindError, Related
+from admitter.kinds.expressions import Budget
 from admitter.kinds.paths import Json
 
 Schemas = Mapping[tuple[str, str], Json]
@@ -17,6 +18,7 @@ class Defect(NamedTuple):
 
     name: str
     problems: list[Problem]
+    taken: bool = False  # another one describes its resource
 
 
 class Kinds:
@@ -33,7 +35,8 @@ class Kinds:
             first = self._declared.setdefault(resource, kind)
             if first is not kind:
                 words = f"{resource[0]} {resource[1]} is described by JobKind {first.metadata.name} already"
-                self.defects.append(Defect(kind.metadata.name, [Problem("spec.resource", words)]))
+                problem = Problem("spec.resource", words)
+                self.defects.append(Defect(kind.metadata.name, [problem], taken=True))
 
     def _valid(self, manifests: Mapping[str, Json]) -> Iterator[JobKind]:
         for name, raw in manifests.items():
@@ -61,6 +64,16 @@ class Kinds:
             self.defects.append(Defect(kind.metadata.name, error.problems))
             return None
 
+    def embedded(self, related: Related, raw: Json, budget: Budget) -> list[FoundPodSet] | None:
+        """The pod sets of an object in another; None if no JobKind describes it."""
+        kind = self.find(raw.get("apiVersion"), raw.get("kind"))
+        return kind.pod_sets(raw, related, lambda *_: None, budget) if kind is not None else None
+
+    @property
+    def declared(self) -> list[JobKind]:
+        """Those that can be read, one for each resource."""
+        return list(self._declared.values())
+
     def find_all(self) -> list[CompiledKind]:
         """All that work: those that do not are among the defects then."""
         return [found for resource in self._declared if (found := self.find(*resource)) is not None]
@@ -68,4 +81,4 @@ class Kinds:
 
 def _name_of(manifest: Json) -> str:
     metadata = manifest.get("metadata")
-    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""

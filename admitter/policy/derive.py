@@ -1,7 +1,5 @@
 """What a Job asks for, as the spec of its Workload."""
 
-from typing import Final
-
 import orjson
 
 from admitter.api import weights
@@ -9,12 +7,11 @@ from admitter.cache.views import LONGEST_TEMPLATE, JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.sharing import remembered
 from admitter.convert import workloads
-from admitter.convert.pod_sets import job_count, pod_set
+from admitter.convert.pod_sets import pod_set
+from admitter.engine.model import Admission, Assignment, PodSet
 from admitter.policy.catalog import Catalog
 from admitter.policy.injection import original_template
 from admitter.quantities.amounts import InvalidQuantityError
-
-POD_SET: Final = "main"  # the name of a Job's only pod set
 
 
 def workload_spec(job: JobView, world: World) -> Json:
@@ -37,33 +34,38 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     The template of a Job that runs can't change, so then only its number of pods counts.
     """
     assert workload.admission is not None
-    if job_count(job.spec, job.status) > workload.admission.pod_sets[0].count:
+    if job.problem:
+        return False
+    admitted = {each.name: each for each in workload.admission.pod_sets}
+    if any(each.name not in admitted or each.count > admitted[each.name].count for each in job.sets):
         return False
     if not job.suspended or job.selects_itself:
         return not job.suspended
-    admitted = workload.spec["podSets"][0]
     try:
-        asked = _pod_set(job, world)
-        asking = workloads.pod_set(asked, catalog.gpus)
+        asked = _pod_sets(job, world)
+        asking = [workloads.pod_set(each, catalog.gpus) for each in asked]
     except InvalidQuantityError:
         return False
-    if asked | {"count": admitted["count"]} != dict(admitted):
-        return False
+    counts = {each["name"]: each["count"] for each in workload.spec["podSets"]}
+    same = [each | {"count": counts.get(each["name"])} for each in asked]
     # The spec may have been another one when it was admitted: what counts is what is reserved.
-    assignment = workload.admission.pod_sets[0]
+    return same == list(workload.spec["podSets"]) and all(
+        _pays(workload.admission, admitted[each.name], each, catalog) for each in asking
+    )
+
+
+def _pays(admission: Admission, assignment: Assignment, asking: PodSet, catalog: Catalog) -> bool:
+    """Whether what is reserved for a pod set is what it asks for."""
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):
         return True  # nothing to compare with: the start of the Job reports it
-    lenient = catalog.lenient(workload.admission.queue)
-    return workloads.pays(workload.admission, assignment, asking, catalog.flavor, lenient=lenient)
-
-
-def _pod_set(job: JobView, world: World) -> Json:
-    """What the pods of a Job of one pod set ask for; it may not be changed."""
-    return _pod_sets(job, world)[0]
+    lenient = catalog.lenient(admission.queue)
+    return workloads.pays(admission, assignment, asking, catalog.flavor, lenient=lenient)
 
 
 def _pod_sets(job: JobView, world: World) -> list[Json]:
     """What a Job's pods ask for; none of it may be changed."""
+    if job.problem:
+        raise InvalidQuantityError(job.problem)
     if job.oversized:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)
@@ -71,15 +73,12 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
     limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
     classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
     around = (orjson.dumps(limits), orjson.dumps(classes))
-    if not job.pod_sets:
-        count = job_count(job.spec, job.status)
-        return [_derived(POD_SET, orjson.dumps(original_template(job)), count, *around)]
     made = [
-        _derived(each.name, orjson.dumps(each.template), each.count, *around)
+        _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
         | ({"minCount": each.min_count} if each.min_count is not None else {})
-        for each in job.pod_sets
+        for each in job.sets
     ]
-    if weights.weight(made) > weights.HEAVIEST:
+    if len(made) > 1 and weights.weight(made) > weights.HEAVIEST:
         raise InvalidQuantityError(weights.MESSAGE)
     return made
 

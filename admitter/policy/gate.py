@@ -72,8 +72,13 @@ class Gate:
         return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
 
     def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
-        """As `competitor`; None if its requests can't be counted, or what it is now can't be read."""
+        """As `competitor`; None if its requests can't be counted, or what it is now can't be read.
+
+        Nor can one be stopped of a kind that is not known now: nothing is evicted that would not stop.
+        """
         if workload.key in self._world.workloads.unreadable:
+            return None
+        if job is None and workload.job is not None and self._world.unknown_kind(workload.job[0]):
             return None
         try:
             return self.competitor(workload, job, queue)
@@ -139,6 +144,8 @@ class Gate:
                 "delete the Job, and make it again without"
             )
             return Waiting(WaitingReason.MANUAL_SELECTOR, words)
+        if job.problem:
+            return Waiting(WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {job.problem}")
         if claims(job.template):
             return Waiting(
                 WaitingReason.RESOURCE_CLAIMS, "its pods use resource claims, which no quota counts"
@@ -150,7 +157,7 @@ class Gate:
 
     def _startable(self, job: JobView) -> Waiting | None:
         if job.deleting:
-            return Waiting(WaitingReason.INACTIVE, "its Job is being deleted")
+            return Waiting(WaitingReason.INACTIVE, f"its {job.resource.kind} is being deleted")
         refused = self._refused_start(job)
         if refused is not None:
             return Waiting(WaitingReason.NOT_STARTED, refused)
@@ -161,6 +168,9 @@ class Gate:
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
         """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""
         if workload.job is not None:
+            words = self._world.unknown_kind(workload.job[0])
+            if words:
+                return Waiting(WaitingReason.KIND_INACTIVE, words)
             return Waiting(WaitingReason.INACTIVE, "its Job is gone")
         name = workload.spec.get("priorityClassName")
         found = self._world.priority_classes.get(("", name)) if name else None

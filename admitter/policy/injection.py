@@ -1,25 +1,28 @@
-"""What an admission puts into a Job's pod template, and how the next one takes it out again.
+"""What an admission puts into pod templates of a Job, and how the next one takes it out again.
 
 The Job remembers in an annotation what was put in. So the pods of a Job that is admitted a second
 time, to another flavor, carry nothing of the first, and what the user wrote is never touched.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import orjson
 
 from admitter import names
+from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import PodSetView
+from admitter.cache.runtime_patches import PLACE, with_own
 from admitter.cache.views import JobView, Json, WorkloadView
-from admitter.engine.model import Admission, Flavor, Toleration
+from admitter.engine.model import Admission, Assignment, Flavor, Toleration
+from admitter.kinds.paths import Change, merge_patch, merged
 
 
-def original_template(job: JobView) -> Json:
-    """The pod template's spec as its user wrote it, without what the last admission put in."""
-    injected = _injected(job)
+def original_template(job: JobView, pod_set: PodSetView) -> Json:
+    """A pod template's spec as its user wrote it, without what the last admission put in."""
+    injected = injected_in(job, pod_set)
     if not injected:
-        return job.template
-    template = dict(job.template)
+        return pod_set.template
+    template = dict(pod_set.template)
     selector = {
         key: value
         for key, value in (template.get("nodeSelector") or {}).items()
@@ -36,80 +39,148 @@ def start_patch(
     admission: Admission,
     flavors: Mapping[str, Flavor],
     capacity: str | None,
+    raw: Json | None = None,
 ) -> Json:
-    """The merge patch that unsuspends a Job on the flavors it was admitted to.
+    """The merge patch that starts a job object on the flavors that it was admitted to.
 
     It names the resource version that the Workload was compared with: a Job that changed since is
-    not started on what it asked for before. A pod is replaced when it has ended, and not while it takes
-    its time to end: both together would use more than was admitted.
+    not started on what it asked for before. `raw` is the object, if a template of it stands in a list.
 
-    The only pod set of the admission is the Job's. `capacity` says whether its pods will be in quota or over
+    The pod sets of the admission are the Job's. `capacity` says whether its pods will be in quota or over
     it; None outside of elastic quotas.
     """
-    original = original_template(job)
-    assignment = admission.pod_sets[0]
+    assigned = {each.name: each for each in admission.pod_sets}
+    changes: list[Change] = [((), job.resource.told(stop=False))]
+    if job.resource.start:
+        changes.append((("spec",), dict(job.resource.start)))
+    records: Json = {}
+    templates: dict[str, Json] = {}
+    for each in job.sets:
+        marks = _marks(each, workload, admission, assigned[each.name], capacity)
+        spec, records[each.name] = _injection(job, each, assigned[each.name], flavors)
+        templates[each.name] = {"metadata": marks, "spec": spec}
+    changes += into_templates(job, templates, raw)
+    record = records if job.pod_sets else next(iter(records.values()))
+    annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(record)}
+    if job.eviction_time:
+        annotations[names.EVICTION_TIME_ANNOTATION] = None
+    return patch_of(job, annotations, changes, raw)
+
+
+def needs_object(job: JobView) -> bool:
+    """Whether patches of an object need all of it: a list in it is written as a whole."""
+    if job.resource.restore is Restore.RUNTIME_PATCH:
+        return True
+    places = (place for each in job.sets for place in (each.place or (), *(at for _, at in each.outside)))
+    return any(isinstance(step, int) for place in places for step in place)
+
+
+def patch_of(job: JobView, annotations: Json, changes: list[Change], raw: Json | None) -> Json:
+    metadata = {"resourceVersion": str(job.version), "annotations": annotations}
+    return merge_patch([((), {"metadata": metadata}), *changes], raw)
+
+
+def into_templates(job: JobView, templates: Mapping[str, Json], raw: Json | None) -> Iterator[Change]:
+    """Changes of the pod templates of some pod sets."""
+    if job.resource.restore is Restore.RUNTIME_PATCH:
+        yield PLACE, with_own(raw, {name: merged({}, patch) for name, patch in templates.items()})
+        return
+    for each in job.sets:
+        if each.name in templates:
+            yield from _into_template(each, templates[each.name])
+
+
+def _into_template(pod_set: PodSetView, patch: Json) -> Iterator[Change]:
+    """A change of a pod template, where it and its fields stand in the object."""
+    outside, spec = dict(pod_set.outside), dict(patch["spec"])
+    for name in [each for each in spec if each in outside]:
+        yield outside[name], spec.pop(name)
+    parts = {name: part for name, part in (("metadata", patch["metadata"]), ("spec", spec)) if part}
+    if pod_set.place is not None and parts:
+        yield pod_set.place, parts
+
+
+def _injection(
+    job: JobView, pod_set: PodSetView, assignment: Assignment, flavors: Mapping[str, Flavor]
+) -> tuple[Json, Json]:
+    """What becomes of a pod template's spec by an admission: the patch, and the record of what is put in."""
+    original = original_template(job, pod_set)
     chosen = [flavors[name] for name in dict.fromkeys(flavor for _, flavor in assignment.flavors)]
     own_selector, own_tolerations = original.get("nodeSelector") or {}, original.get("tolerations") or []
     added_labels = {k: v for flavor in chosen for k, v in flavor.labels if k not in own_selector}
     tolerations_of_flavors = [_toleration(t) for flavor in chosen for t in flavor.tolerations]
     added_tolerations = [t for t in tolerations_of_flavors if t not in own_tolerations]
-    taken_out = {key: None for key in job.template.get("nodeSelector") or {} if key not in own_selector}
-    injected = {"nodeSelector": added_labels, "tolerations": added_tolerations}
+    present = pod_set.template
+    taken_out = {key: None for key in present.get("nodeSelector") or {} if key not in own_selector}
     spec: Json = {"nodeSelector": {**taken_out, **added_labels}}
     tolerations = [*own_tolerations, *added_tolerations]
-    if tolerations != (job.template.get("tolerations") or []):
+    if tolerations != (present.get("tolerations") or []):
         spec["tolerations"] = tolerations
+    return spec, {"nodeSelector": added_labels, "tolerations": added_tolerations}
+
+
+def _marks(
+    pod_set: PodSetView,
+    workload: WorkloadView,
+    admission: Admission,
+    assignment: Assignment,
+    capacity: str | None,
+) -> Json:
+    """The labels and annotations by which pods of a template are counted."""
     capacities = dict.fromkeys((names.CAPACITY_LABEL, names.CAPACITY_ALIAS_LABEL), capacity)
-    metadata = {
+    counted = {names.COUNTED_ANNOTATION: _counted(admission, assignment)}
+    return {
         "labels": {names.WORKLOAD_LABEL: workload.name, names.CLUSTER_QUEUE_LABEL: admission.queue}
-        | _where_differing(job, "labels", capacities),
+        | _where_differing(pod_set, "labels", capacities),
         "annotations": {
             names.WORKLOAD_UID_ANNOTATION: workload.uid,
             names.FLAVORS_ANNOTATION: _json(dict(assignment.flavors)),
         }
-        | _where_differing(job, "annotations", {names.COUNTED_ANNOTATION: _counted(admission)}),
-    }
-    annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(injected)}
-    if job.eviction_time:
-        annotations[names.EVICTION_TIME_ANNOTATION] = None
-    return {
-        "metadata": {
-            "resourceVersion": str(job.version),
-            "annotations": annotations,
-        },
-        "spec": {
-            "suspend": False,
-            "podReplacementPolicy": "Failed",
-            "template": {"metadata": metadata, "spec": spec},
-        },
+        | _where_differing(pod_set, "annotations", counted),
     }
 
 
-def _where_differing(job: JobView, part: str, wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+def _where_differing(
+    pod_set: PodSetView, part: str, wanted: Mapping[str, str | None]
+) -> dict[str, str | None]:
     """Those of some labels or annotations that a pod template does not have as they should be."""
-    present = job.template_metadata.get(part) or {}
+    present = pod_set.marks.get(part) or {}
     return {name: value for name, value in wanted.items() if present.get(name) != value}
 
 
-def _counted(admission: Admission) -> str | None:
+def _counted(admission: Admission, assignment: Assignment) -> str | None:
     """What a pod's own requests do not tell of its use; None if they tell all."""
-    assignment = admission.pod_sets[0]
     memory = dict(assignment.usage).get(names.GPU_MEMORY)
     fields = {"pool": admission.pool} if admission.pool else {}
-    if memory is not None:
+    if memory is not None and assignment.count:
         fields[names.GPU_MEMORY] = str(memory // assignment.count)
     return _json(fields) if fields else None
 
 
-def _injected(job: JobView) -> dict[str, Any] | None:
-    """The record of the last injection; an invalid one counts as none."""
+def injected_in(job: JobView, pod_set: PodSetView) -> Json | None:
+    """The record of the last injection into a template; an invalid one counts as none.
+
+    A template that stands in another object has nothing in it.
+    """
+    return recorded(job).get(pod_set.name) if pod_set.place is not None else None
+
+
+def recorded(job: JobView) -> dict[str, Json]:
+    """The records of the last injection, by pod set."""
     try:
         record = orjson.loads(job.injected) if job.injected else None
     except orjson.JSONDecodeError:
-        return None
+        return {}
+    by_name = record if job.pod_sets else {each.name: record for each in job.sets}
+    if not isinstance(by_name, dict):
+        return {}
+    return {str(name): each for name, each in by_name.items() if _is_record(each)}
+
+
+def _is_record(record: object) -> bool:
     if not isinstance(record, dict) or not isinstance(record.get("nodeSelector"), dict):
-        return None
-    return record if isinstance(record.get("tolerations"), list) else None
+        return False
+    return isinstance(record.get("tolerations"), list)
 
 
 def _toleration(toleration: Toleration) -> Json:

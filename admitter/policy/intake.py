@@ -11,10 +11,9 @@ if an administrator or another Workload has stopped it (docs/design/preemption.m
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason, WaitingReason
-from admitter.cache.views import JobView, Json, WorkloadView
+from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World
 from admitter.client.store import Key
-from admitter.convert.pod_sets import job_count
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
@@ -28,7 +27,7 @@ _BY_OTHERS: Final = frozenset(
         *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
         *(WaitingReason.CLUSTER_QUEUE_NOT_FOUND, WaitingReason.CLUSTER_QUEUE_INACTIVE),
         *(WaitingReason.QUOTA_INACTIVE, WaitingReason.NAMESPACE_NOT_SELECTED),
-        *(WaitingReason.NAMESPACE_TERMINATING, WaitingReason.PARKED),
+        *(WaitingReason.NAMESPACE_TERMINATING, WaitingReason.PARKED, WaitingReason.KIND_INACTIVE),
     }
 )
 """What administrators and other Workloads do: a Workload that waits for that has given nothing back."""
@@ -140,11 +139,10 @@ class Intake:
             pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload) if pod.live)
             job = self._world.job_of(workload.key)
             places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
-            wanted = job_count(job.spec, self._counted(workload, job)) if job is not None else places
+            wanted = job.count(self._succeeded(workload)) if job is not None else places
             left_over = max(0, places - max(wanted, len(pods)))
             self._engine.apply(commands.SetPods(workload.uid, tuple(pods), left_over))
 
-    def _counted(self, workload: WorkloadView, job: JobView) -> Json:
-        """The status of a Workload's Job, with the pods that have succeeded since it was written."""
-        succeeded = sum(pod.succeeded for pod in self._world.pods_of(workload))
-        return {"succeeded": max(succeeded, int(job.status["succeeded"]))}
+    def _succeeded(self, workload: WorkloadView) -> int:
+        """How many pods of a Workload have succeeded: its Job's status may not say so yet."""
+        return sum(pod.succeeded for pod in self._world.pods_of(workload))

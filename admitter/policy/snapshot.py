@@ -15,6 +15,7 @@ from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
+from admitter.names import JOB_LABEL
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import workload_spec
 from admitter.policy.gate import Gate, Waiting
@@ -112,20 +113,23 @@ class Snapshot:
     def _complete(self, job: JobView) -> None:
         """A queued Job that has no Workload yet gets the one that the controller is about to make."""
         key = (job.namespace, job.workload)
-        if job.queue is None or job.finished or self.world.workloads.get(key) is not None:
+        known = self.world.workloads.get(key) is not None or self.world.is_child(job)
+        if job.queue is None or job.finished or known:
             return
         try:
             spec = workload_spec(job, self.world)
         except InvalidQuantityError:
             return  # the controller makes none either, and says so at the Job
-        owner = {"kind": "Job", "name": job.name, "uid": job.uid, "controller": True}
+        kind, name = job.resource, job.name.rpartition("/")[2]
+        owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
         metadata = {
             "namespace": job.namespace,
             "name": job.workload,
             "uid": job.uid,
             "resourceVersion": str(job.version),
             "creationTimestamp": timestamp(at(job.created)),
-            "ownerReferences": [owner],
+            "labels": {JOB_LABEL: job.uid},
+            "ownerReferences": [owner | {"controller": True}],
         }
         self.world.workloads.apply(parse_workload({"metadata": metadata, "spec": spec}))
 

@@ -233,7 +233,7 @@ def active(
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
     reason, message = problem or (ActiveReason.READY, "ready")
-    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND}
+    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NO_POLICY}
     change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)

@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from admitter.cache.views import JobView, PodSetView, parse_job
+from admitter.cache.job_resources import PodSetView
+from admitter.cache.views import JobView, parse_job
 from admitter.convert.pod_sets import kept_template
 from admitter.documents import bundled, documents, title
 from admitter.names import API_VERSION, QUEUE_LABEL, SIMULATED_RUNTIME_ANNOTATION
 from admitter.quantities.durations import parse_duration
 
 if TYPE_CHECKING:
-    from admitter.kinds.compiled import CompiledKind, FoundPodSet, Related
-    from admitter.kinds.expressions import Budget
+    from admitter.kinds.compiled import CompiledKind, FoundPodSet
     from admitter.kinds.registry import Kinds
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ class DescribedKinds:
         assert kind is not None, "it is described"
         metadata = manifest["metadata"]
         related = partial(self._related, metadata["namespace"])
-        found = kind.pod_sets(manifest, related, partial(self._embedded, related))
+        found = kind.pod_sets(manifest, related, partial(self._kinds.embedded, related))
         state = kind.state(manifest)
         name = kind.priority_class(manifest, found, related)
         runtime = _longest_runtime(found)
@@ -97,11 +97,15 @@ class DescribedKinds:
         return False
 
     def defects(self) -> Iterator[tuple[str, str]]:
-        """The JobKinds that do not work, and why: those among the manifests, and those that were used."""
+        """The JobKinds that do not work, and why: those among the manifests, and those that were used.
+
+        One without a name is no object at all.
+        """
         if any(_kind_of(each) == JOB_KIND for each in self._manifests):
             self._kinds.find_all()
-        for name, problems in self._kinds.defects if "_kinds" in vars(self) else ():
-            yield f"JobKind {name}", "; ".join(map(str, problems))
+        for each in self._kinds.defects if "_kinds" in vars(self) else ():
+            if each.name:
+                yield f"JobKind {each.name}", "; ".join(map(str, each.problems))
 
     def _find(self, manifest: object) -> "CompiledKind | None":
         if not isinstance(manifest, dict):
@@ -135,10 +139,6 @@ class DescribedKinds:
         """An object in a namespace, or one of which no namespace is said."""
         found = (self._objects.get((place, version, kind, name)) for place in (namespace, None))
         return next(filter(None, found), None)
-
-    def _embedded(self, related: "Related", raw: Json, budget: "Budget") -> "list[FoundPodSet] | None":
-        kind = self._find(raw)
-        return kind.pod_sets(raw, related, lambda *_: None, budget) if kind is not None else None
 
 
 def parse_any_job(raw: Json) -> JobView:

@@ -103,7 +103,7 @@ def read(
                 found = str(error)
         if found:
             errors.append(Invalid(title(manifest, place), found))
-    errors += [Invalid(*defect) for defect in kinds.defects()]
+    errors += [each for defect in kinds.defects() if (each := Invalid(*defect)) not in errors]
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
     start = seconds(min(given, key=seconds, default=DEFAULT_START)) if begins is None else begins
     return Timeline(start, sorted(_changes(objects, start)), errors)

@@ -40,6 +40,7 @@ class Objects:
             "PlacementPolicy": world.placement_policies,
             "ElasticQuota": world.elastic_quotas,
             "CompositeElasticQuota": world.composite_elastic_quotas,
+            "JobKind": world.job_kinds,
             "Job": world.jobs,
             "Workload": world.workloads,
             "Node": world.nodes,

@@ -176,6 +176,7 @@ def test_every_kind_is_named_by_a_short_name_of_its_own() -> None:
         "ceq",
         "cq",
         "eq",
+        "jk",
         "lq",
         "pp",
         "rf",

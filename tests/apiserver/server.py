@@ -99,6 +99,7 @@ class ApiServer(Transport):
         behind: by how many seconds a watch of a plural is behind when it tells of the next change.
         policies: called as `Changed` before a change; what they raise refuses it.
         metrics: what informers count.
+        documents: what is read at paths that name no objects.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
@@ -109,6 +110,7 @@ class ApiServer(Transport):
         self.behind: Callable[[str], float] = lambda _: 0.0
         self.policies: list[Changed] = []
         self.metrics = CallMetrics(CollectorRegistry())
+        self.documents: dict[str, Json] = {}
         self._listeners: list[Changed] = []
         self._pages: dict[str, Any] = {}
         self._history: defaultdict[str, list[tuple[str, Json]]] = defaultdict(list)
@@ -211,6 +213,8 @@ class ApiServer(Transport):
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         await asyncio.sleep(self.seconds)
         where = place(path)
+        if path in self.documents:
+            return self.documents[path]
         if where.name or not where.plural:
             return self.find(path)
         asked = query or {}

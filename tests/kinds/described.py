@@ -96,3 +96,32 @@ def trial(name: str = "trial", copies: object = 2) -> Json:
         "metadata": {"name": name, "namespace": "team", "labels": {"admitter.dev/queue-name": "main"}},
         "spec": {"control": template(), "probe": {"copies": copies, "template": template("2")}},
     }
+
+
+def definition() -> Json:
+    """The CustomResourceDefinition of that kind."""
+    anything: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    probe: Json = {"type": "object", "properties": {"copies": {"type": "integer"}, "template": anything}}
+    status: Json = {"pods": {"type": "integer"}, "phase": {"type": "string"}}
+    spec: Json = {"paused": {"type": "boolean"}, "control": anything, "probe": probe}
+    schema: Json = {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "properties": spec},
+            "status": {"type": "object", "properties": status},
+        },
+    }
+    version: Json = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names = {"kind": "Experiment", "plural": "experiments"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "experiments.lab.example.com"},
+        "spec": {"group": "lab.example.com", "names": names, "scope": "Namespaced", "versions": [version]},
+    }

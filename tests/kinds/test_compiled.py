@@ -22,7 +22,7 @@ KEY = ("lab.example.com/v1", "Experiment")
 def defects(*manifests: Json, schema: Json | None = None) -> dict[str, list[str]]:
     kinds = Kinds(manifests, {KEY: schema} if schema is not None else {})
     kinds.find_all()
-    return {name: list(map(str, problems)) for name, problems in kinds.defects}
+    return {each.name: list(map(str, each.problems)) for each in kinds.defects}
 
 
 def compiled(**changed: Any) -> CompiledKind:
@@ -95,7 +95,7 @@ def test_a_kind_that_does_not_work_harms_no_other() -> None:
     broken["spec"]["resource"] = {**broken["spec"]["resource"], "kind": "Broken"}
     kinds = Kinds([broken, experiment(), {"kind": "JobKind"}, {"metadata": {"name": []}}], {})
     assert [each.name for each in kinds.find_all()] == ["experiment"]
-    assert {name for name, _ in kinds.defects} == {"broken", "", "[]"}
+    assert {each.name for each in kinds.defects} == {"broken", ""}
 
 
 def test_the_first_of_two_kinds_has_the_resource() -> None:

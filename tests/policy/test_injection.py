@@ -59,7 +59,7 @@ def template(raw: Json) -> Json:
 
 def original(raw: Json) -> tuple[Json, list[Json]]:
     view: JobView = parse_job(raw)
-    kept = original_template(view)
+    kept = original_template(view, view.sets[0])
     return kept.get("nodeSelector") or {}, list(kept.get("tolerations") or [])
 
 

@@ -237,7 +237,7 @@ def test_a_definition_among_the_manifests_is_checked(tmp_path: Path) -> None:
 
 def test_lint_and_what_if_read_them_too(tmp_path: Path) -> None:
     path = tmp_path / "more.yaml"
-    path.write_text(yaml.safe_dump_all([jobset("train", "1"), experiment(active="x"), trial()]))
+    path.write_text(yaml.safe_dump_all([jobset("train", "1"), experiment(active="x", operators=["a"]), trial()]))
     answer = CliRunner().invoke(app, ["lint", str(path), "-o", "json"])
     assert [each["object"] for each in json.loads(answer.stdout)] == ["JobKind experiment"]
     monday = str(EXAMPLES.parent / "monday.json")
@@ -251,4 +251,5 @@ def test_lint_and_what_if_read_them_too(tmp_path: Path) -> None:
 def test_what_is_no_object_at_all_harms_nothing(tmp_path: Path, odd: Json) -> None:
     assert simulate(tmp_path, *QUEUES, odd)["errors"] == []
     nameless = {"apiVersion": ADMITTER, "kind": "JobKind", "metadata": "x"}
-    assert list(errors(simulate(tmp_path, *QUEUES, nameless, exit_code=1))) == ["JobKind "]
+    (found,) = errors(simulate(tmp_path, *QUEUES, nameless, exit_code=1)).items()
+    assert found == (f"{tmp_path}/manifests.yaml: document 4", "metadata.name: is missing")

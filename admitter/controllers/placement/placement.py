@@ -20,7 +20,7 @@ from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.placement.generator import GeneratedObjectWriter
 from admitter.controllers.placement.guards import kueue, marking
-from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.writes import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
@@ -118,7 +118,7 @@ class Placement:
 
     def _seeks(self, job: JobView) -> bool:
         """Whether a Job needs a queue: it has none, or waits in one that rules found and that is gone."""
-        if job.submission is None or job.finished or job.deleting:
+        if job.submission is None or job.finished or job.deleting or self.world.is_child(job):
             return False
         if job.queue is None:
             return True
@@ -199,5 +199,4 @@ class Placement:
         said = (job.uid, str(reason), message)
         if self._said.get(job.key) != said:
             self._said[job.key] = said
-            subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
-            self.events.record(subject, reason, message, lasting=True)
+            self.events.record(subject_of(job), reason, message, lasting=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -56,6 +56,7 @@ class QuotaStatuses:
     transport: Transport
     clock: status.Clock
     pace: Pace
+    job_kinds: Mapping[str, Defect | None]  # by name, of those that have been looked at
 
     def __post_init__(self) -> None:
         # an object, with its kind's plural, works no more or works again: its condition `Active`
@@ -81,6 +82,7 @@ class QuotaStatuses:
             "cohorts": (world.cohorts, self._cohort),
             "resourceflavors": (world.flavors, self._flavor),
             "placementpolicies": (world.placement_policies, self._placement_policy),
+            "jobkinds": (world.job_kinds, self._job_kind),
             "elasticquotas": (world.elastic_quotas, partial(self._elastic_quota, "ElasticQuota")),
             "compositeelasticquotas": (
                 world.composite_elastic_quotas,
@@ -327,6 +329,10 @@ class QuotaStatuses:
     def _placement_policy(self, view: ObjectView) -> Json:
         since = self.catalog.placement.since(view) or timestamp(at(view.changed))
         return {"conditions": self._active(view, self.catalog.placement.problem(view.name)), "since": since}
+
+    def _job_kind(self, view: ObjectView) -> Json:
+        known = view.name in self.job_kinds  # if not, it is looked at in a moment
+        return {"conditions": self._active(view, self.job_kinds[view.name])} if known else {}
 
     def _managed_since(self, quota: Declared | None) -> dict[str, str]:
         """Since when which namespaces' Jobs are all a quota's."""

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import NORMAL_EVENTS
-from admitter.cache.views import timestamp
+from admitter.cache.views import JobView, timestamp
 from admitter.client.errors import ClusterError, ConflictError
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
@@ -39,6 +39,12 @@ class Subject:
     def place(self) -> str:
         """The namespace of its events: those of what is in none are in `default`."""
         return self.namespace or "default"
+
+
+def subject_of(job: JobView) -> Subject:
+    """What an event on a job object is attached to."""
+    kind, name = job.resource, job.name.rpartition("/")[2]
+    return Subject(kind.api_version, kind.kind, job.namespace, name, job.uid)
 
 
 @dataclass(frozen=True, slots=True)

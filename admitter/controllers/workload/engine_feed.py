@@ -54,6 +54,8 @@ class EngineFeed:
             if new.admission is not None and (old is None or old.admission is None):
                 self.orphaned_pods.workload_admitted(new)
             self._take(new)
+            if new.finished and old is not None and old.admission is not None:
+                self.orphaned_pods.workload_finished(new)
         self.fed()
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:

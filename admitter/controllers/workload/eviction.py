@@ -11,28 +11,35 @@ when the Job has changed, or after a while.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from admitter.api.conditions import EvictedReason
+from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import JOB
+from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, WorkloadView
-from admitter.cache.world import World, job_path, pods_path, workload_path
+from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
 from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.workload.grace import GracePeriods
-from admitter.controllers.workload.writes import bar, hold
+from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.lifecycle import Step
+from admitter.policy.restoration import child_restoration
 from admitter.policy.shortage import Shortages
 from admitter.policy.status import Clock
 
 TRIED_AGAIN_SECONDS: Final = 300.0
 """The policy that refuses may be gone by then."""
+ACT_SECONDS: Final = 10.0
+"""By then an operator has acted on a start; only that of Jobs tells in a status that it has."""
 _TOO_LARGE: Final = "request is too large"
 """What etcd says; the API server passes it on as a failure of its own."""
 
@@ -89,6 +96,8 @@ class Evictions:
     shortages: Shortages
     refused: RefusedStarts
     transport: Transport
+    again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
+    _started: dict[str, float] = field(default_factory=dict)
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
@@ -125,26 +134,78 @@ class Evictions:
                 await self.begin(workload, *wanted)
         elif job is None:
             await self._free(workload)
-        elif job.unstarted:
-            await self._bar(workload, job)
-            await self._free(workload)
         elif not job.suspended:
-            if job.resumed:
+            left = self._until_acted(workload, job)
+            if left <= 0:
                 await hold(job, self.world, self.transport)
-        elif job.stopped:
+            elif left < inf:
+                self.again(workload.key, left)
+        elif job.unstarted or job.stopped:
             await self._release(workload, job)
 
+    def started(self, job: JobView) -> None:
+        """A job object was started just now."""
+        self._started[job.uid] = self.grace.clock().timestamp()
+
+    def _until_acted(self, workload: WorkloadView, job: JobView) -> float:
+        """In how many seconds the operator of a job object has acted on its start, at the latest.
+
+        Only after that can what its status says later prove that it has stopped.
+        """
+        if job.resumed:
+            return 0.0
+        if job.resource.proves:
+            return inf
+        if self.world.pods_of(workload):
+            return 0.0
+        since = self._started.get(job.uid, workload.since)
+        return since + ACT_SECONDS - self.grace.clock().timestamp()
+
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
-        await self._bar(workload, job)
-        query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
-        listed = await self.transport.get(pods_path(workload.namespace), query)
-        pods = map(self.world.read_pods.read, listed["items"])
-        if any(pod.live and pod.is_of(workload) for pod in pods):
+        if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
             return  # the end of the last pod brings us here again
+        self._started.pop(job.uid, None)
+        if job.resource.restore is None or job.problem:
+            after = await bar(job, str(workload.version), self.world, self.transport)
+        else:
+            await self._restore_children(job)
+            after = await restore(job, str(workload.version), self.world, self.transport)
+        self.refused.barred(job, after)
         await self._free(workload)
 
-    async def _bar(self, workload: WorkloadView, job: JobView) -> None:
-        self.refused.barred(job, await bar(job, str(workload.version), self.world, self.transport))
+    async def _pods(self, workload: WorkloadView) -> list[PodView]:
+        """The pods with the label of a Workload, as the API server has them now."""
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
+        listed = await self.transport.get(pods_path(workload.namespace), query)
+        return [self.world.read_pods.read(raw) for raw in listed["items"]]
+
+    async def count_pods(self, workload: WorkloadView) -> None:
+        """Take in all pods of a Workload: those that live count by themselves once it has finished."""
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
+        for raw in (await self.transport.get(pods_path(workload.namespace), query))["items"]:
+            self.world.read_pods.take(raw)
+
+    async def _restore_children(self, job: JobView) -> None:
+        """Take an admission out of suspended Jobs, which an operator merges its object's templates into."""
+        if job.resource.restore is Restore.TEMPLATES:
+            return
+        for child in self._made_for(job):
+            body = child_restoration(job, child)
+            if not body or child.finished or not child.suspended:
+                continue
+            if child.status["startTime"] is not None:
+                after = await self.forget_start(child)
+                body["metadata"]["resourceVersion"] = str(after.version)
+            self.world.take_job(child, await self.transport.patch(child.path, body))
+
+    def _made_for(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
+        """The Jobs that operators have made for an object, also for others that they made for it."""
+        for key in self.world.jobs_by_owner.get(job.uid) if levels else ():
+            made = self.world.jobs.get(key)
+            if made is not None and made.resource is JOB:
+                yield made
+            elif made is not None:
+                yield from self._made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self.grace.clock())
@@ -154,8 +215,7 @@ class Evictions:
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
         body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
-        raw = await self.transport.patch(f"{job_path(job.key)}/status", body)
-        return self.world.read_jobs.take(raw)
+        return self.world.take_job(job, await self.transport.patch(f"{job.path}/status", body))
 
 
 @dataclass(eq=False)

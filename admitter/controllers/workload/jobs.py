@@ -12,15 +12,15 @@ import structlog
 
 from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.cache.views import JobView, WorkloadView, at, timestamp
-from admitter.cache.world import OWN, World, job_path, workload_path
+from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
-from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.writes import adopt, hold
+from admitter.controllers.workload.writes import adopt, hold, whole
 from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
@@ -87,6 +87,8 @@ class Jobs:
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
+            if self.world.unknown_kind(workload.job[0]):
+                return  # its object may be there, and run
             if await self._newest(workload) is None:
                 await self._delete(workload)
         elif not workload.finished:
@@ -95,19 +97,23 @@ class Jobs:
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
         name, uid = workload.job or ("", "")
-        if not name:
+        source = self.world.read_job(name) if name else None
+        if source is None:
             return None
         try:
-            raw = await self.transport.get(job_path((workload.namespace, name)))
+            raw = await self.transport.get(self.world.job_path((workload.namespace, name)))
         except NotFoundError:
             return None
-        return self.world.read_jobs.take(raw) if raw["metadata"]["uid"] == uid else None
+        return source.take(raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job without a Workload: it must not run, and it gets a Workload."""
         if self._is_unlabelled(job):
+            if await self._is_child(job):
+                return
             job = await adopt(job, ELASTIC_QUOTA_QUEUE, self.world, self.transport)
-        if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
+        idle = job.queue is None or job.finished or job.deleting
+        if idle or self._is_going(job.namespace) or await self._is_child(job):
             return
         if not job.suspended:
             if job.started_by == job.workload and not job.resumed:
@@ -119,7 +125,9 @@ class Jobs:
         spec = self._spec(job)
         if spec is None:
             return
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": job.uid}
+        kind = job.resource
+        name = job.name.rpartition("/")[2]
+        owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
         metadata = {
             "name": job.workload,
             "namespace": job.namespace,
@@ -146,6 +154,21 @@ class Jobs:
         """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
         manages = not job.queue and self.catalog.elastic.manages(job)
         return manages and not job.finished and not job.deleting
+
+    async def _is_child(self, job: JobView) -> bool:
+        """Whether a Job is counted with an object, by the operator of which it was made."""
+        named = self.world.parent_of(job)
+        if named is None:
+            return False
+        source = self.world.read_job(named[0])
+        if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
+            with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
+                source.take(await self.transport.get(self.world.job_path((job.namespace, named[0]))))
+        return self.world.is_child(job, self._counts)
+
+    def _counts(self, job: JobView) -> bool:
+        """Whether a Job is counted by itself, or will be once its elastic quota has taken it."""
+        return bool(job.queue) or self.catalog.elastic.manages(job)
 
     def _is_going(self, namespace: str) -> bool:
         """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
@@ -208,7 +231,7 @@ class Jobs:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         if job.eviction_time != until:
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
-            self.world.read_jobs.take(await self.transport.patch(job_path(job.key), body))
+            self.world.take_job(job, await self.transport.patch(job.path, body))
 
     async def _start(self, job: JobView, workload: WorkloadView) -> None:
         assert workload.admission is not None
@@ -221,18 +244,21 @@ class Jobs:
         if job.status["startTime"] is not None:
             job = await self.eviction.forget_start(job)
         capacity = self.marks.of_next_pod(workload)
-        body = start_patch(job, workload, workload.admission, flavors, capacity)
+        raw = await whole(job, self.transport)
+        body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
-            raw = await self.transport.patch(job_path(job.key), body)
+            raw = await self.transport.patch(job.path, body)
         except ApiError as error:
             if not is_for_good(error):
                 raise
             words = self.eviction.refused.note(job, error)
             await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
-        self.world.read_jobs.take(raw)
+        self.eviction.started(self.world.take_job(job, raw))
 
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
+        if not job.resource.proves:
+            await self.eviction.count_pods(workload)
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
         body = status.finished(workload, reason, job.finish_message, self.eviction.grace.clock())
@@ -266,4 +292,4 @@ class Jobs:
         self._tell(job, WaitingReason.INVALID_REQUESTS, f"{words}: {error}")
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
-        self.events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)
+        self.events.record(subject_of(job), reason, message)

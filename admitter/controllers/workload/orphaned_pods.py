@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from admitter.cache.pod_views import PodView, loose_usage
 from admitter.cache.views import JobView, WorkloadView
-from admitter.cache.world import World, job_path, pods_path
+from admitter.cache.world import World, pods_path
 from admitter.client.errors import NotFoundError
 from admitter.client.store import Key, either
 from admitter.client.transport import Transport
@@ -82,6 +82,11 @@ class OrphanedPods:
         """A Workload holds quota now: pods of it that were heard of before are counted with it."""
         for pod in self.world.pods_of(workload):
             self.engine.apply(Release(pod.uid))
+
+    def workload_finished(self, workload: WorkloadView) -> None:
+        """The work of a Workload is over: pods that live still count by themselves."""
+        for pod in self.world.pods_of(workload):
+            self.pod_changed(None, pod)
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
@@ -168,11 +173,12 @@ class OrphanedPods:
             del self._unsettled[gone.key]
         self._replace(gone)
 
-    async def _job(self, namespace: str, name: str) -> JobView | None:
-        if not name:
+    async def _job(self, namespace: str, title: str) -> JobView | None:
+        source = self.world.read_job(title)
+        if not title or source is None:
             return None
         try:
-            return self.world.read_jobs.read(await self.transport.get(job_path((namespace, name))))
+            return source.read(await self.transport.get(self.world.job_path((namespace, title))))
         except NotFoundError:
             return None
 

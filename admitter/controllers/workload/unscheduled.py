@@ -12,7 +12,7 @@ from admitter.api.conditions import EventReason
 from admitter.cache.pod_views import PodView
 from admitter.cache.world import World
 from admitter.client.store import Key
-from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.policy.status import Clock
 
 ANSWER_SECONDS: Final = 30.0
@@ -70,5 +70,4 @@ class UnscheduledPods:
             f"{scheduler}, and there may be none of that name. They hold their quota until they are gone: "
             "delete the Job, or pause it by its Workload's spec.active=false and correct the name"
         )
-        subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
-        self.events.record(subject, EventReason.NO_SCHEDULER, words, lasting=True)
+        self.events.record(subject_of(job), EventReason.NO_SCHEDULER, words, lasting=True)

@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ConditionType, EventReason
+from admitter.cache.job_resources import sort_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import (
@@ -72,7 +73,7 @@ class WaitingReasons:
 
     def admitted(self, workload: WorkloadView) -> None:
         message = workload.condition(ConditionType.ADMITTED).get("message", "")
-        self.events.record(subject(workload), EventReason.ADMITTED, str(message))
+        self.events.record(self._subject(workload), EventReason.ADMITTED, str(message))
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
@@ -82,12 +83,12 @@ class WaitingReasons:
         else:
             reason = EventReason.EVICTION_PENDING
             message = workload.condition(ConditionType.EVICTION_PENDING).get("message", "")
-        self.events.record(subject(workload), reason, message, topic="eviction")
+        self.events.record(self._subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has a pending reservation."""
         reserved = workload.condition(ConditionType.QUOTA_RESERVED)
-        self.events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
+        self.events.record(self._subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
 
     async def run(self) -> None:
         while True:
@@ -134,7 +135,7 @@ class WaitingReasons:
                 self._refused(key, error)  # at once: asking again would change nothing
             return not is_retryable(error)
         self.failures.over(key, "reason not written")
-        self.events.record(subject(workload), waiting.reason, message)
+        self.events.record(self._subject(workload), waiting.reason, message)
         return True
 
     def failed(self, what: str, key: Key, error: ClusterError) -> None:
@@ -149,7 +150,16 @@ class WaitingReasons:
         workload = self.world.workloads.get(key)
         if workload is not None and isinstance(error, ApiError):
             words = f"the API server refuses the status of its Workload: {error}"
-            self.events.record(subject(workload), EventReason.WRITE_REFUSED, words, topic="refused")
+            self.events.record(self._subject(workload), EventReason.WRITE_REFUSED, words, topic="refused")
+
+    def _subject(self, workload: WorkloadView) -> Subject:
+        """What an event on a Workload is attached to: its Job, if it has one of a kind that is known."""
+        if workload.job is not None and not self.world.unknown_kind(workload.job[0]):
+            title, uid = workload.job
+            kind = self.world.kinds[sort_of(title)].resource
+            name = title.rpartition("/")[2]
+            return Subject(kind.api_version, kind.kind, workload.namespace, name, uid)
+        return Subject(API_VERSION, "Workload", workload.namespace, workload.name, workload.uid)
 
     def _message(self, waiting: Waiting) -> str:
         """The sentence with what is in use now: made once for all that wait for the same."""
@@ -169,11 +179,3 @@ def _says(workload: WorkloadView, reason: str, message: str, queue: str | None) 
     written = workload.condition(ConditionType.QUOTA_RESERVED)
     same = written.get("reason") == reason and workload.status.get("clusterQueue") == queue
     return same and same_but_for_use(str(written.get("message")), message)
-
-
-def subject(workload: WorkloadView) -> Subject:
-    """What an event on a Workload is attached to: its Job, if it has one."""
-    if workload.job is not None:
-        name, uid = workload.job
-        return Subject("batch/v1", "Job", workload.namespace, name, uid)
-    return Subject(API_VERSION, "Workload", workload.namespace, workload.name, workload.uid)

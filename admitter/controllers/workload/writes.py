@@ -17,11 +17,13 @@ import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from admitter.cache.views import JobView, Json, WorkloadView
-from admitter.cache.world import World, job_path, workload_path
-from admitter.client.errors import ClusterError, NotFoundError, UnreadableError, level_of
+from admitter.cache.world import World, workload_path
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError, UnreadableError, level_of
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL, RETURNED_ANNOTATION
+from admitter.policy.injection import needs_object
+from admitter.policy.restoration import restoration
 from admitter.policy.status import Clock
 
 PAUSE_SECONDS: Final = 1.0
@@ -61,13 +63,34 @@ async def bar(job: JobView, mark: str, world: World, transport: Transport) -> Jo
     return await _write(job, {"annotations": {RETURNED_ANNOTATION: mark}}, world, transport)
 
 
+async def restore(job: JobView, mark: str, world: World, transport: Transport) -> JobView:
+    """The same, and what an admission has put into the object is taken out."""
+    body = restoration(job, await whole(job, transport))
+    body["metadata"]["annotations"][RETURNED_ANNOTATION] = mark
+    return world.take_job(job, await transport.patch(job.path, body))
+
+
+async def whole(job: JobView, transport: Transport) -> Json | None:
+    """All of an object, if patches of it need that.
+
+    Raises:
+        ClusterError: it has changed, or can't be read.
+    """
+    if not needs_object(job):
+        return None
+    raw = await transport.get(job.path)
+    if raw["metadata"]["resourceVersion"] != str(job.version):
+        raise ConflictError(409, "Conflict", f"{job.name} has changed")
+    return raw
+
+
 async def _write(
     job: JobView, metadata: Json, world: World, transport: Transport, *, suspend: bool = False
 ) -> JobView:
     body: Json = {"metadata": {"resourceVersion": str(job.version), **metadata}}
     if suspend:
-        body["spec"] = {"suspend": True}
-    return world.read_jobs.take(await transport.patch(job_path(job.key), body))
+        body |= job.resource.told(stop=True)
+    return world.take_job(job, await transport.patch(job.path, body))
 
 
 @dataclass(eq=False)

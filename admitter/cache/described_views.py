@@ -1,0 +1,159 @@
+"""Objects of kinds that JobKinds describe, as the same views that Jobs have (docs/design/kinds.md)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from admitter.api.forms import DESCRIBED, fitted
+from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
+from admitter.cache.runtime_patches import own_templates, without_own
+from admitter.cache.views import (
+    LONGEST_RECORD,
+    LONGEST_TEMPLATE,
+    JobView,
+    expected,
+    marks_of,
+    meta,
+    seconds,
+    workload_name,
+)
+from admitter.client.sharing import shared
+from admitter.client.source import Source
+from admitter.client.store import Key, Store, key_of
+from admitter.convert.pod_sets import kept_template
+from admitter.kinds import KindError
+from admitter.names import EVICTION_TIME_ANNOTATION, INJECTED_ANNOTATION, PLACED_ANNOTATION, QUEUE_LABEL
+from admitter.quotas import placement
+
+if TYPE_CHECKING:
+    from admitter.api.job_kind import JobKind
+    from admitter.kinds.compiled import CompiledKind, FoundPodSet, State
+    from admitter.kinds.registry import Kinds
+
+Json = dict[str, Any]
+RelatedIn = Callable[[str, str, str, str], Json | None]
+"""Finds an object by namespace, group and version, kind and name."""
+
+
+def source_of_kind(kind: "JobKind", kinds: "Kinds", related: RelatedIn) -> Source[JobView]:
+    """What is read of the objects of a JobKind that works, which is one of these."""
+    resource = resource_of(kind)
+    compiled = kinds.find(resource.api_version, resource.kind)
+    assert compiled is not None, "it works"
+
+    def known_as(metadata: Any) -> Key:  # noqa: ANN401  # an object's metadata, unchecked
+        namespace, name = key_of(metadata)
+        return namespace, titled(resource.group, resource.kind, name)
+
+    parse = partial(parse_described, resource=resource, kind=compiled, kinds=kinds, related=related)
+    return Source(resource.path, parse, store=Store(key_of=known_as), fitted=partial(fitted, DESCRIBED))
+
+
+def parse_described(
+    raw: Json, resource: JobResource, kind: "CompiledKind", kinds: "Kinds", related: RelatedIn
+) -> JobView:
+    """The view of an object.
+
+    Raises:
+        ValueError: what its status says can't be read.
+    """
+    metadata = raw["metadata"]
+    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    name, queue = titled(resource.group, resource.kind, metadata["name"]), labels.get(QUEUE_LABEL)
+    try:
+        state = kind.state(raw)
+    except KindError as error:
+        raise ValueError(str(error)) from error
+    suspended, problem = resource.is_stopped(raw), ""
+    patched = own_templates(raw) if resource.restore is Restore.RUNTIME_PATCH else {}
+    try:
+        found, priority_class = _found(without_own(raw), kind, kinds, related)
+    except KindError as error:
+        found, priority_class, problem = [], "", str(error)
+    pod_sets = tuple(_pod_set(each, patched.get(each.name)) for each in found)
+    size = sum(len(orjson.dumps(each.template)) for each in pod_sets)
+    by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
+    first = found[0].template if found else {}
+    return JobView(
+        *meta(metadata | {"name": name}),
+        workload=workload_name(name, metadata["uid"]),
+        created=seconds(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        queue=queue,
+        submission=placement.submission({"metadata": metadata, "spec": {"template": first}})
+        if by_rules
+        else None,
+        injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
+        oversized=size if size > LONGEST_TEMPLATE else 0,
+        spec=shared(
+            {
+                **expected(annotations, {"template": {"spec": {}}}),
+                "suspend": suspended,
+                "parallelism": 0,
+                "completions": None,
+                "template": _all_of(pod_sets)
+                | ({"priorityClassName": priority_class} if priority_class else {}),
+            }
+        ),
+        template_metadata=next((each.marks for each in pod_sets if each.marks["labels"]), {}),
+        status=shared(_status(state, suspended=suspended)),
+        pod_sets=pod_sets if size <= LONGEST_TEMPLATE else (),
+        resource=resource,
+        owner=owner_of(metadata),
+        problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
+    )
+
+
+def _found(
+    raw: Json, kind: "CompiledKind", kinds: "Kinds", related: RelatedIn
+) -> "tuple[list[FoundPodSet], str]":
+    """Pod sets and PriorityClass of an object; KindError if they can't be told."""
+    near = partial(related, raw["metadata"].get("namespace", ""))
+    found = kind.pod_sets(raw, near, partial(kinds.embedded, near))
+    places = [each.place for each in found if each.place is not None]
+    if len(set(places)) < len(places):
+        raise KindError("two of its pod sets have the same template")
+    return found, kind.priority_class(raw, found, near)
+
+
+def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
+    """A pod set as it is kept; its marks may be in what the controller has patched its template with.
+
+    It is admitted whole: no path says where fewer pods would be asked for.
+    """
+    template: Json = shared(kept_template(found.template["spec"]))
+    return PodSetView(
+        found.name,
+        found.count,
+        None,
+        template,
+        marks_of(patched or found.template),
+        found.place,
+        found.outside,
+    )
+
+
+def _all_of(pod_sets: tuple[PodSetView, ...]) -> Json:
+    """A pod's spec with all containers and claims, for what is asked of an object as a whole."""
+    return {
+        part: [each for pod_set in pod_sets for each in pod_set.template.get(part) or ()]
+        for part in ("containers", "initContainers", "resourceClaims")
+    }
+
+
+def _status(state: "State", *, suspended: bool) -> Json:
+    """What the status says, in the words of a Job's."""
+    conditions = {state.finished: {"status": "True", "message": state.message}} if state.finished else {}
+    if state.active or suspended:
+        conditions["Suspended"] = {"status": str(not state.active), "message": ""}
+    return {
+        "active": int(state.active),
+        "terminating": 0,
+        "succeeded": 0,
+        "startTime": None,
+        "conditions": conditions,
+    }

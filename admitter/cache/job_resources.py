@@ -1,0 +1,133 @@
+"""What the controllers know of job objects by their kind: where they are, how they are stopped and started.
+
+The batch/v1 Job is one of them; all others come from JobKinds (`admitter.cache.described_views`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Final
+from urllib.parse import quote
+
+from admitter.api.job_kind import JobKind, Restore
+from admitter.client.store import Key
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobResource:
+    """A kind of job objects."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    suspend: tuple[str, ...] = ("spec", "suspend")  # the path of the field that stops an object
+    stopped: bool | str = True
+    running: bool | str = False
+    start: Mapping[str, Any] = field(default_factory=dict)  # what a start puts into the spec besides
+    # whether its status tells that its operator has acted on a start, and on the stop that follows
+    proves: bool = False
+    restore: Restore | None = None  # what an eviction has to undo; None: the next start does
+    children: frozenset[tuple[str, str]] = frozenset()  # group and kind of what its operator makes
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as manifests have them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """The URL path of all of its objects."""
+        return (
+            f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.version}/{self.plural}"
+        )
+
+    def object_path(self, key: Key) -> str:
+        """The URL path of an object, by the key of its view; the name may say anything."""
+        above = self.path.removesuffix(f"/{self.plural}")
+        name = key[1].rpartition("/")[2]
+        return f"{above}/namespaces/{key[0]}/{self.plural}/{quote(name, safe='')}"
+
+    def is_stopped(self, raw: Json) -> bool:
+        """Whether an object is told to have no pods."""
+        value: Any = raw
+        for step in self.suspend:
+            value = value.get(step) if isinstance(value, dict) else None
+        return bool(value == self.stopped)
+
+    def told(self, *, stop: bool) -> Json:
+        """The merge patch that tells an object to have no pods, or to have them."""
+        value: Any = self.stopped if stop else self.running
+        made: Json = reduce(lambda inner, step: {step: inner}, reversed(self.suspend), value)
+        return made
+
+
+JOB: Final = JobResource("batch", "v1", "Job", "jobs", start={"podReplacementPolicy": "Failed"}, proves=True)
+"""The batch/v1 Job: a pod is replaced when it has ended, and not while it takes its time to end."""
+
+
+def resource_of(kind: JobKind) -> JobResource:
+    """The resource that a JobKind describes."""
+    spec, named = kind.spec, kind.spec.resource
+    return JobResource(
+        named.group,
+        named.version,
+        named.kind,
+        named.plural,
+        tuple(spec.suspend.path.split(".")),
+        spec.suspend.stopped,
+        spec.suspend.running,
+        restore=spec.restore,
+        children=frozenset((each.group, each.kind) for each in spec.children),
+    )
+
+
+def titled(group: str, kind: str, name: str) -> str:
+    """An object as messages name it, and as it is known by here: `jobset/train`, and a Job by its name."""
+    return name if (group, kind) == ("batch", "Job") else f"{kind.lower()}/{name}"
+
+
+def sort_of(title: str) -> str:
+    """The part of a title that is its kind's; empty for a Job."""
+    return title.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetView:
+    """Pods of one template: how many, with how many they can do, and what is kept of the template."""
+
+    name: str
+    count: int
+    min_count: int | None
+    template: Json  # of its spec
+    marks: Json = field(default_factory=dict)  # its labels and annotations that are Admitter's
+    place: tuple[str | int, ...] | None = None  # where the template is in the object; None: in none
+    outside: tuple[
+        tuple[str, tuple[str | int, ...]], ...
+    ] = ()  # fields of it that stand elsewhere, and where
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerView:
+    """The controller that an object names as its owner."""
+
+    group: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def title(self) -> str:
+        """As its view is called, if it is a job object."""
+        return titled(self.group, self.kind, self.name)
+
+
+def owner_of(metadata: Mapping[str, Any]) -> OwnerView | None:
+    """The controller of an object, by its metadata."""
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("controller"):
+            group = owner.get("apiVersion", JOB.api_version).rpartition("/")[0]
+            return OwnerView(group, owner["kind"], owner["name"], owner["uid"])
+    return None

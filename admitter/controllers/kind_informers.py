@@ -1,0 +1,268 @@
+"""Reads JobKinds, the definitions of what they describe, and the objects of those that work.
+
+Kinds come and go: with a JobKind, with the definition of its resource, or with a change of one of them.
+What is known of a kind then changes in `World.kinds`, and its objects come into `World.jobs` or leave it.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import structlog
+
+from admitter.api.conditions import ActiveReason
+from admitter.cache.described_views import source_of_kind
+from admitter.cache.job_resources import JOB, resource_of
+from admitter.cache.views import ObjectView
+from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
+from admitter.client.informer import Informer
+from admitter.client.signal import Signal
+from admitter.client.source import Source
+from admitter.client.transport import Transport
+from admitter.controllers.related_objects import RelatedObjects
+from admitter.policy.defects import Defect
+
+if TYPE_CHECKING:
+    from admitter.api.job_kind import JobKind
+    from admitter.kinds.registry import Kinds
+
+Json = dict[str, Any]
+
+RETRY_SECONDS: Final = 5.0
+"""After so long it is looked again whether what could not be read has been read since."""
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(eq=False)
+class _Read:
+    """Objects that are read now."""
+
+    informer: Informer[Any]
+    task: asyncio.Task[None]
+    source: Source[Any]
+    stated: bytes = b""  # what the JobKind said when this began
+    related: frozenset[str] = frozenset()  # groups and versions of what else it is read from
+
+
+class KindInformers:
+    """Keeps what is read in step with the JobKinds that there are."""
+
+    def __init__(self, world: World, transport: Transport, random: Random) -> None:
+        """Call `run` once JobKinds have been read."""
+        self.synced = asyncio.Event()  # once the kinds of the beginning have been read, or could not be
+        # the objects of a kind are known now, or are not any more; by what their titles begin with
+        self.changed: Signal[[str]] = Signal()
+        self.problems: dict[str, Defect | None] = {}  # why JobKinds do not work, by name; None: it does
+        self.judged: Signal[[]] = Signal()  # that has changed
+        self._world, self._transport, self._random = world, transport, random
+        self._again = asyncio.Event()
+        self._group = asyncio.TaskGroup()
+        self._related = RelatedObjects(transport, random, self._related_changed)
+        self._definitions: dict[str, _Read] = {}
+        self._objects: dict[str, _Read] = {}
+
+    async def run(self) -> None:
+        """Follow JobKinds and their definitions until cancelled."""
+        async with self._group:
+            self._world.job_kinds.listen(self._job_kind_changed)
+            while True:
+                self._again.clear()
+                await self._update()
+                self.synced.set()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if self._is_sure() else RETRY_SECONDS):
+                        await self._again.wait()
+
+    def _is_sure(self) -> bool:
+        """Whether everything was read that tells which kinds there are."""
+        read = (each.informer.synced.is_set() for each in self._definitions.values())
+        return all(read) and not self._related.failures
+
+    def _read(self, source: Source[Any], stated: bytes = b"") -> _Read:
+        """Begin to read; a change of a definition is looked at."""
+        informer = Informer(self._transport, source, self._random)
+        if source.path == DEFINITIONS:
+            source.store.listen(lambda _old, _new: self._again.set())
+        task = self._group.create_task(informer.run(), name=f"informer {source.path}")
+        return _Read(informer, task, source, stated)
+
+    def _job_kind_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            self._again.set()
+
+    def _related_changed(self, version: str) -> None:
+        """Objects of kinds that name others of a group are to be read anew."""
+        for read in self._objects.values():
+            if version in read.related:
+                read.stated = b""
+        self._again.set()
+
+    async def _update(self) -> None:
+        views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
+        raws: list[Json] = [{"metadata": {"name": view.name}, "spec": view.spec} for view in views]
+        if not raws and not self._objects and not self.problems:
+            return
+        from admitter.kinds.registry import Kinds  # noqa: PLC0415  # slow to load, and needed for this alone
+
+        self._related.failures.clear()
+        declared = Kinds(raws, {}).declared
+        await self._read_definitions(declared)
+        kinds = Kinds(raws, dict(self._schemas()))
+        kinds.find_all()
+        problems: dict[str, Defect | None] = {
+            each.name: (
+                ActiveReason.CONFLICT if each.taken else ActiveReason.INVALID_SPEC,
+                "; ".join(map(str, each.problems)),
+            )
+            for each in kinds.defects
+        }
+        wanted: dict[str, JobKind] = {}
+        for kind in declared:
+            sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
+            if resource_of(kind).path == JOB.path:
+                problems.setdefault(name, None)
+            elif sort in wanted:
+                words = f"spec.resource.kind: objects are called {sort}/NAME by JobKind"
+                taken = (ActiveReason.CONFLICT, f"{words} {wanted[sort].metadata.name} already")
+                problems.setdefault(name, taken)
+            elif not problems.setdefault(name, self._unserved(kind)):
+                words = await self._related.follow(kind, self._group)
+                if words:
+                    problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, f"spec.related: {words}")
+                else:
+                    wanted[sort] = kind
+        self._related.release({version for kind in declared for version in _related_versions(kind)})
+        await self._follow(wanted, kinds)
+        for sort, kind in wanted.items():
+            informer = self._objects[sort].informer
+            if not informer.synced.is_set():
+                words = f"{informer.path} can't be read: {informer.failure}"
+                problems[kind.metadata.name] = (ActiveReason.NOT_READ, words)
+        self._note_others(declared, wanted, problems)
+        if problems != self.problems:
+            self.problems = problems
+            self.judged()
+
+    async def _read_definitions(self, declared: "list[JobKind]") -> None:
+        """Read the definitions of what is described, and no others: they are large."""
+        names = {_definition_of(kind) for kind in declared}
+        for name in self._definitions.keys() - names:
+            self._definitions.pop(name).task.cancel()
+        for name in sorted(names - self._definitions.keys()):
+            self._definitions[name] = self._read(Source(DEFINITIONS, parse_manifest, name=name))
+        for each in list(self._definitions.values()):
+            await each.informer.tried.wait()
+
+    def _schemas(self) -> Iterator[tuple[tuple[str, str], Json]]:
+        for read in self._definitions.values():
+            for view in read.source.store:
+                yield from _schemas_in(view)
+
+    def _unserved(self, kind: "JobKind") -> Defect | None:
+        """Why the API server does not serve what a JobKind describes; None if it does."""
+        name, resource = _definition_of(kind), kind.spec.resource
+        view = self._definition(name)
+        if view is None:
+            read = self._definitions[name].informer
+            words = f"definition {name} is not there" if read.synced.is_set() else f"{name}: {read.failure}"
+            return ActiveReason.DEFINITION_NOT_FOUND, words
+        if (resource.api_version, resource.kind) not in dict(_schemas_in(view)):
+            words = f"spec.resource: definition {name} serves no {resource.version} {resource.kind}"
+            return ActiveReason.DEFINITION_NOT_FOUND, words
+        return None
+
+    def _definition(self, name: str) -> Manifest | None:
+        found: Manifest | None = self._definitions[name].source.store.get(("", name))
+        return found
+
+    async def _follow(self, wanted: "dict[str, JobKind]", kinds: "Kinds") -> None:
+        """Read the objects of some kinds and of no others."""
+        stated = {
+            sort: orjson.dumps([kind.spec.model_dump(mode="json"), _around(kind, kinds)])
+            for sort, kind in wanted.items()
+        }
+        for sort in [each for each, read in self._objects.items() if stated.get(each) != read.stated]:
+            self._stop(sort)
+        started = [sort for sort in wanted if sort not in self._objects]
+        for sort in started:
+            self._start(sort, wanted[sort], kinds, stated[sort])
+        for sort in started:
+            await self._objects[sort].informer.tried.wait()
+
+    def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
+        source = source_of_kind(kind, kinds, self._related.find)
+        resource = resource_of(kind)
+        self._world.kinds[sort] = KnownKind(source, f"{resource.plural} have not been read yet", resource)
+        self._world.jobs.include(source.store)
+        read = self._objects[sort] = self._read(source, stated)
+        read.related = _related_versions(kind)
+        self._group.create_task(self._synced(sort, read), name=f"kind {sort}")
+        log.info("kind begins", path=source.path)
+
+    async def _synced(self, sort: str, read: _Read) -> None:
+        """Note that all objects of a kind have been read."""
+        await read.informer.synced.wait()
+        if self._objects.get(sort) is read:
+            self._world.kinds[sort] = replace(self._world.kinds[sort], problem="")
+            self.changed(sort)
+            self._again.set()
+
+    def _stop(self, sort: str) -> None:
+        """Know nothing of a kind any more: its objects may be there still, and run."""
+        read = self._objects.pop(sort)
+        read.task.cancel()
+        self._world.kinds[sort] = replace(self._world.kinds[sort], source=None, problem="it has just changed")
+        read.source.store.clear()
+        log.info("kind ends", path=read.source.path)
+
+    def _note_others(
+        self, declared: "list[JobKind]", wanted: "dict[str, JobKind]", problems: dict[str, Defect | None]
+    ) -> None:
+        """Note why nothing is known of objects of other kinds; of one without a definition there are none."""
+        found = {}
+        for kind in declared:
+            sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
+            problem = problems[name]
+            if sort not in wanted and sort not in found and problem is not None:
+                read = self._definitions[_definition_of(kind)]
+                gone = read.informer.synced.is_set() and self._definition(_definition_of(kind)) is None
+                words = "" if gone else f"JobKind {name} does not work: {problem[1]}"
+                found[sort] = KnownKind(None, words, resource_of(kind))
+        for sort in [each for each in self._world.kinds if each and each not in wanted and each not in found]:
+            del self._world.kinds[sort]
+            self.changed(sort)
+        for sort, known in found.items():
+            if self._world.kinds.get(sort) != known:
+                self._world.kinds[sort] = known
+                self.changed(sort)
+
+
+def _related_versions(kind: "JobKind") -> frozenset[str]:
+    return frozenset(each.api_version for each in kind.spec.related)
+
+
+def _definition_of(kind: "JobKind") -> str:
+    """The name of the definition of what a JobKind describes."""
+    return f"{kind.spec.resource.plural}.{kind.spec.resource.group}"
+
+
+def _around(kind: "JobKind", kinds: "Kinds") -> Json:
+    """The JobKinds that decide besides about objects of a kind: those of objects within its objects."""
+    if all(each.object is None for each in kind.spec.pod_sets):
+        return {}
+    return {each.metadata.name: each.spec.model_dump(mode="json") for each in kinds.declared}
+
+
+def _schemas_in(view: Manifest) -> Iterator[tuple[tuple[str, str], Json]]:
+    """The schemas of the versions that a definition serves, by group and version, and kind."""
+    spec = view.raw["spec"]
+    for version in spec["versions"]:
+        if version.get("served"):
+            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            yield (f"{spec['group']}/{version['name']}", spec["names"]["kind"]), schema

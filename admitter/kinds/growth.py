@@ -1,0 +1,210 @@
+"""Conditions of the API server on the pod sets of an object that holds quota, made from its JobKind.
+
+An expression of the JobKind is used as it stands, with `oldObject` for `object` where it is about what was.
+Where the API server can't evaluate one, as it reads another object, the fields that it reads may not change.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.api.job_kind import JobKind, JobKindSpec, PodSetsOf, Restore
+from admitter.kinds.expressions import Expression, renamed
+from admitter.names import (
+    CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    FLAVORS_ANNOTATION,
+    WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
+)
+
+LABELS: Final = (WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL)
+ANNOTATIONS: Final = (WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOTATION)
+
+_Path = tuple[str, ...]
+_BEFORE: Final = "item_before"
+_PATCHES: Final = ("spec", "runtimePatches")
+
+
+def optional(root: str, path: _Path) -> str:
+    """A field that may be missing, as an optional value.
+
+    Without the types of its definition: these do not know what an embedded object has.
+    """
+    root = f"dyn({root})" if root in {"object", "oldObject"} else root
+    return root + "".join(f".?{name}" for name in path)
+
+
+def steps(path: str) -> _Path:
+    """The names in a path of a JobKind."""
+    return tuple(path.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """What the paths and expressions of a pod set begin at, as it is and as it was."""
+
+    new: str
+    old: str
+    all: Callable[[str], str]  # that something holds for each
+
+
+class PodSetRules:
+    """What must hold of the pod sets of one kind."""
+
+    def __init__(self, kind: JobKind, kinds: Collection[JobKind]) -> None:
+        self._spec, self._kinds = kind.spec, kinds
+        self._related = frozenset(each.name for each in kind.spec.related)
+        self._known = {"object", "item", "key", "index", "variables"} | self._related
+        self._read: dict[str, frozenset[_Path]] = {}
+        for each in kind.spec.variables:
+            self._read[each.name] = self._reads(each.expression)
+
+    def variables(self) -> dict[str, str]:
+        """The variables that the API server can evaluate, of the object as it is and as it was."""
+        found = {}
+        for each in self._spec.variables:
+            if self._is_known(self._read[each.name], {"object"}):
+                found[f"new_{each.name}"] = renamed(each.expression, {}, "new_")
+                found[f"old_{each.name}"] = renamed(each.expression, {"object": "oldObject"}, "old_")
+        return found
+
+    def rules(self) -> Iterator[tuple[str, str]]:
+        """What each condition is about, and the condition: no more pods than before, and the same pods."""
+        for form in self._spec.pod_sets:
+            where = form.each or form.template or form.object or str(form.name)
+            where = "its pods" if where.partition(".")[0] in self._related else where
+            element = self._element(form)
+            grows = self._count(form, element) if element is not None else ""
+            if grows:
+                yield f"{where} can't grow", grows
+            same = " && ".join(self._same(form, element, counted=bool(grows)))
+            if same:
+                yield f"{where} can't describe other pods", same
+        if self._spec.restore is Restore.RUNTIME_PATCH:
+            yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
+
+    def marked(self, root: str) -> str:
+        """That a pod template has what an admission puts into it."""
+        found = [self._has_marks(form, root) for form in self._spec.pod_sets if _is_own(self._spec, form)]
+        return " || ".join(filter(None, found)) or "false"
+
+    def marks_kept(self) -> Iterator[str]:
+        """That a template with marks was there before, with the same."""
+        for form in self._spec.pod_sets:
+            element, place = self._element(form), form.template or form.object
+            if element is not None and place is not None:
+                marks = self._marks_at(form, element.new)
+                yield element.all(f"(!({marks}) || {_equal(element.new, element.old, steps(place))})")
+            elif _is_own(self._spec, form) and form.each is not None:
+                same = _equal("object", "oldObject", steps(form.each))
+                yield f"(!({self._has_marks(form, 'object')}) || {same})"
+
+    def _element(self, form: PodSetsOf) -> _Element | None:
+        """None if policies can't tell which element is which, or it is in another object."""
+        if not _is_own(self._spec, form):
+            return None
+        if form.each is None:
+            return _Element("object", "oldObject", lambda holds: holds)
+        empty = "{}" if self._is_map(form) else "[]"
+        new, old = (
+            f"{optional(root, steps(form.each))}.orValue({empty})" for root in ("object", "oldObject")
+        )
+        if self._is_map(form):
+            return _Element(
+                f"{new}[key]", f"{old}[key]", lambda holds: f"{new}.all(key, key in {old} && {holds})"
+            )
+        name = str(form.name_from)
+        if not self._is_known(self._reads(name), {"object", "item"}):
+            return None
+        before = renamed(name, {"object": "oldObject", "item": _BEFORE}, "old_")
+        alike = f"({before}) == ({renamed(name, {}, 'new_')})"
+        return _Element(
+            "item", _BEFORE, lambda holds: f"{new}.all(item, {old}.exists({_BEFORE}, {alike} && {holds}))"
+        )
+
+    def _count(self, form: PodSetsOf, element: _Element) -> str:
+        """That there are no more pods than before; empty if that can't be evaluated."""
+        count = f"({form.when}) ? ({form.count}) : 0" if form.when else form.count
+        within = {"object", "item", "key"} if self._is_map(form) else {"object", "item"}
+        if form.object or not self._is_known(self._reads(form.when, form.count), within):
+            return ""
+        new = renamed(count, {"item": element.new}, "new_")
+        old = renamed(count, {"object": "oldObject", "item": element.old}, "old_")
+        return element.all(f"({new}) <= ({old})")
+
+    def _same(self, form: PodSetsOf, element: _Element | None, *, counted: bool) -> Iterator[str]:
+        """That the pods are described as before, but for their number if that is compared."""
+        sources = [source for added in form.containers for source in (added.when, added.resources)]
+        reads = self._reads(*sources, *(() if counted else (form.count, form.when, form.name_from)))
+        places = {steps(each) for each in (form.template, form.object, form.declared) if each}
+        places |= {steps(each) for each in form.merge.values()}
+        whole = {path[1:] for path in reads if path[0] == "object"}
+        if element is None and _is_own(self._spec, form):
+            whole.add(steps(str(form.each)))
+        elif element is not None and form.each is None:
+            whole |= places
+        elif element is not None:
+            own = sorted(places | {path[1:] for path in reads if path[0] == "item"})
+            yield element.all(" && ".join(_equal(element.new, element.old, path) for path in own))
+            if element.new == "item":
+                name = str(form.name_from)
+                new = f"{optional('object', steps(str(form.each)))}.orValue([])"
+                other = renamed(name, {"item": "other"}, "new_")
+                yield f"{new}.all(item, {new}.exists_one(other, ({other}) == ({renamed(name, {}, 'new_')})))"
+        yield from (_equal("object", "oldObject", path) for path in sorted(whole))
+
+    def _has_marks(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
+        if form.each is None:
+            return self._marks_at(form, root, depth)
+        elements = optional(root, steps(form.each))
+        if self._is_map(form):
+            key, elements = f"key{depth}", f"{elements}.orValue({{}})"
+            return f"{elements}.exists({key}, {self._marks_at(form, f'{elements}[{key}]', depth)})"
+        item = f"item{depth}"
+        return f"{elements}.orValue([]).exists({item}, {self._marks_at(form, item, depth)})"
+
+    def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
+        """That a template there has marks, or one of an object there of a kind that the operator may make."""
+        if form.template is not None:
+            metadata = (*steps(form.template), "metadata")
+            return " || ".join(
+                f"{list(names)}.exists(k, {optional(root, (*metadata, part))}[?k].hasValue())"
+                for part, names in (("labels", LABELS), ("annotations", ANNOTATIONS))
+            )
+        if form.object is None or depth:
+            return "false"
+        made = {(each.group, each.kind) for each in self._spec.children}
+        inner = (
+            self._has_marks(each, optional(root, steps(form.object)), depth + 1)
+            for kind in self._kinds
+            if (kind.spec.resource.group, kind.spec.resource.kind) in made
+            for each in kind.spec.pod_sets
+            if each.template is not None and _is_own(kind.spec, each)
+        )
+        return " || ".join(dict.fromkeys(inner)) or "false"
+
+    def _reads(self, *sources: str | None) -> frozenset[_Path]:
+        """The fields that expressions read, by themselves and by variables."""
+        found: set[_Path] = set()
+        for source in filter(None, sources):
+            for path in Expression(source, self._known).reads:
+                found |= {path} if path[0] != "variables" else self._read.get("".join(path[1:2]), frozenset())
+        return frozenset(found)
+
+    def _is_map(self, form: PodSetsOf) -> bool:
+        """Whether `each` goes through a map: pod sets of a list are not named by a key."""
+        return any(path[0] == "key" for path in self._reads(form.name_from))
+
+    def _is_known(self, reads: frozenset[_Path], variables: set[str]) -> bool:
+        return all(path[0] in variables for path in reads)
+
+
+def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
+    """Whether a pod set is described in the object, and not in a related one."""
+    first = (form.each or form.template or "").partition(".")[0]
+    return all(each.name != first for each in spec.related)
+
+
+def _equal(new: str, old: str, path: _Path) -> str:
+    return f"{optional(new, path)} == {optional(old, path)}"

@@ -1,0 +1,266 @@
+"""Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
+
+Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs. One is for the objects that its
+operator makes for them.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from admitter.api.job_kind import Group, JobKind
+from admitter.kinds.growth import ANNOTATIONS, LABELS, PodSetRules, optional, steps
+from admitter.kinds.paths import Json
+from admitter.names import (
+    CONTROLLER_USER,
+    ELASTIC_QUOTA_QUEUE,
+    GROUP,
+    JOB_KIND_LABEL,
+    KIND_POLICY,
+    MANAGED_LABEL,
+    OPERATE_VERB,
+    QUEUE_LABEL,
+    SUBMIT_VERB,
+)
+
+ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_OPERATIONS: Final = ["CREATE", "UPDATE"]
+_NOT_THE_CONTROLLER: Final[Json] = {
+    "name": "not-by-the-controller",
+    "expression": f"request.userInfo.username != '{CONTROLLER_USER}'",
+}
+_OPERATED: Final = (
+    "object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && "
+    f"authorizer.group('{GROUP}').resource('jobkinds').name(o.kind + '.' + o.apiVersion.split('/')[0])"
+    f".check('{OPERATE_VERB}').allowed())"
+)
+"""The object belongs to one of a described kind, and the request is one of that kind's operator."""
+_GARBAGE_COLLECTORS: Final = (
+    "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
+)
+_REMEDY: Final = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+
+
+def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
+    """The policies of a JobKind that compiles, each with its binding; none for Jobs, which have their own.
+
+    `kinds` are all that are known: objects within objects have their templates where these say.
+    """
+    resource, name = kind.spec.resource, f"{KIND_POLICY}{kind.metadata.name}"
+    if is_job(resource):
+        return
+    own = _rule(resource.group, resource.version, resource.plural)
+    yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
+    yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    if kind.spec.children:
+        groups = sorted({each.group for each in kind.spec.children})
+        rules = [_rule(group, "*", "*") for group in groups]
+        yield from _bound("Validating", kind, f"{name}-children", _of_children(kind), rules)
+
+
+def is_job(resource: Group) -> bool:
+    """Whether a resource is the Job of Kubernetes, which has its own rights and policies."""
+    return (resource.group, resource.kind) == ("batch", "Job")
+
+
+def operated(resource: Group) -> str:
+    """The name by which a role makes an account the operator of a kind."""
+    return f"{resource.kind}.{resource.group}"
+
+
+def _rule(group: str, version: str, plural: str) -> Json:
+    found = {"apiGroups": [group], "apiVersions": [version], "resources": [plural]}
+    return {**found, "operations": _OPERATIONS}
+
+
+def _bound(sort: str, kind: JobKind, name: str, spec: Json, rules: list[Json]) -> Iterator[Json]:
+    labels = {"app.kubernetes.io/part-of": "admitter", JOB_KIND_LABEL: kind.metadata.name}
+    head = {"apiVersion": ADMISSION, "metadata": {"name": name, "labels": labels}}
+    actions = {"validationActions": ["Deny"]} if sort == "Validating" else {}
+    spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, **spec}
+    yield {**head, "kind": f"{sort}AdmissionPolicy", "spec": spec}
+    yield {**head, "kind": f"{sort}AdmissionPolicyBinding", "spec": {"policyName": name, **actions}}
+
+
+def _mutating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
+    """An object that names a queue is stopped when it is made; the field is the controller's from then on.
+
+    A child is counted with its owner: its operator may start it, once that owner was admitted.
+    """
+    stopped = _literal(kind.spec.suspend.stopped)
+    now, was = _suspension(kind, "object"), _suspension(kind, "oldObject")
+    queued = f"object.metadata.?labels[?'{QUEUE_LABEL}'].hasValue()"
+    before = f"request.operation == 'UPDATE' && {_of_old(queued)}"
+    wanted = f"({before} ? {was} : {stopped})"
+    counted = f"({now} == {stopped} || {PodSetRules(kind, kinds).marked('object')})"
+    conditions = {
+        "queued-now-or-before": f"{queued} || {before}",
+        "suspend-differs": f"{now} != {wanted}",
+        "not-a-counted-child": f"!({counted} && {_OPERATED})",
+    }
+    patch = _patch(steps(kind.spec.suspend.path), wanted)
+    return {
+        "reinvocationPolicy": "IfNeeded",
+        "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+
+
+def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
+    """What was admitted does not grow, and what the controller has injected is its own."""
+    rules, title = PodSetRules(kind, kinds), kind.spec.resource.kind
+    stopped = _literal(kind.spec.suspend.stopped)
+    queue = f"string(object.metadata.?labels[?'{QUEUE_LABEL}'].orValue(''))"
+    variables = {
+        "operated": _OPERATED,
+        "queue": queue,
+        "oldQueue": f"request.operation == 'UPDATE' ? {_of_old(queue)} : ''",
+        "managed": f"namespaceObject.metadata.?labels[?'{MANAGED_LABEL}'].orValue('') == 'true'",
+        "stopped": f"{_suspension(kind, 'object')} == {stopped}",
+        "ran": f"request.operation == 'UPDATE' && {_suspension(kind, 'oldObject')} != {stopped}",
+        "marked": rules.marked("object"),
+        "markedBefore": f"request.operation == 'UPDATE' && ({rules.marked('oldObject')})",
+        "counts": (
+            "variables.ran && (variables.oldQueue != '' || variables.markedBefore || variables.managed)"
+        ),
+        **rules.variables(),
+    }
+    kept = " && ".join(rules.marks_kept()) or "true"
+    names = f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)}"
+    validations: list[Json] = []
+    for words, expression in rules.rules():
+        message = f"an admitted {title} uses the quota that it was given, so {words}: {_REMEDY}"
+        free = "!variables.counts || variables.operated"
+        validations.append({"expression": f"{free} || {expression}", "message": message})
+    marks = {
+        "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
+        "message": f"{names} are put into pod templates by Admitter's controller alone",
+    }
+    return {
+        "matchConditions": [_NOT_THE_CONTROLLER],
+        "variables": [{"name": name, "expression": each} for name, each in variables.items()],
+        "validations": [*validations, marks, *_about_queues(title)],
+    }
+
+
+def _about_queues(title: str) -> Iterator[Json]:
+    """Which queue an object may be in, and that it is in one where the namespace is managed."""
+    known = "variables.operated && (variables.stopped || variables.marked)"
+    yield {
+        "expression": (
+            "!variables.ran || variables.oldQueue == '' || variables.operated "
+            "|| variables.queue == variables.oldQueue"
+        ),
+        "message": f"an admitted {title} stays in its queue: {_REMEDY}",
+    }
+    yield {
+        "expression": (
+            "variables.operated || !variables.markedBefore || variables.oldQueue == '' "
+            "|| variables.queue != ''"
+        ),
+        "message": (
+            f"{title} objects that were admitted before stay in some queue, since their pods are counted: "
+            "delete it and make another one"
+        ),
+    }
+    yield {
+        "expression": (
+            f"!variables.managed || variables.queue != '' || {known} "
+            "|| request.operation == 'UPDATE' && variables.oldQueue == '' "
+            "&& (variables.ran || variables.stopped)"
+        ),
+        "messageExpression": (
+            f"'namespace ' + request.namespace + ' is managed: {title} objects there name their queue in "
+            f"the label {QUEUE_LABEL}, stay in a queue, and do not start without'"
+        ),
+    }
+    yield {
+        "expression": (
+            f"variables.queue in ['', '{ELASTIC_QUOTA_QUEUE}'] || {known} "
+            "|| request.operation == 'UPDATE' && variables.queue == variables.oldQueue "
+            f"|| authorizer.group('{GROUP}').resource('localqueues').namespace(request.namespace)"
+            f".name(variables.queue).check('{SUBMIT_VERB}').allowed()"
+        ),
+        "reason": "Forbidden",
+        "messageExpression": (
+            "'user ' + request.userInfo.username + ' may not submit to queue ' + variables.queue + "
+            "' in namespace ' + request.namespace + ': ask an administrator for the verb submit on "
+            "localqueues.admitter.dev, as the ClusterRole admitter-submitter gives it'"
+        ),
+    }
+
+
+def _of_children(kind: JobKind) -> Json:
+    """Only the operator makes and changes what belongs to an object of the kind."""
+    resource, title = kind.spec.resource, kind.spec.resource.kind
+    kinds = ", ".join(f"'{each.group}/{each.kind}'" for each in kind.spec.children)
+    owners = (
+        "object.metadata.?ownerReferences.orValue([]).filter(o, o.?controller.orValue(false) && "
+        f"o.kind == '{title}' && o.apiVersion.startsWith('{resource.group}/'))"
+    )
+    unchanged = (
+        "request.operation == 'UPDATE' && size(variables.owners) == size(variables.oldOwners) && "
+        "variables.owners.all(o, variables.oldOwners.exists(b, b.uid == o.uid)) && "
+        "object.?spec == oldObject.?spec"
+    )
+    allowed = (
+        f"authorizer.group('{GROUP}').resource('jobkinds').name('{operated(resource)}')"
+        f".check('{OPERATE_VERB}').allowed()"
+    )
+    conditions = {
+        "of-a-kind-that-it-makes": f"(request.kind.group + '/' + request.kind.kind) in [{kinds}]",
+        "not-by-the-garbage-collector": f"!(request.userInfo.username in {_GARBAGE_COLLECTORS})",
+    }
+    validation = {
+        "expression": (
+            f"size(variables.owners) + size(variables.oldOwners) == 0 || {unchanged} || {allowed}"
+        ),
+        "reason": "Forbidden",
+        "messageExpression": (
+            f"'what belongs to {title} objects is made and changed by their operator alone, and ' + "
+            f"request.userInfo.username + ' is no operator of JobKind {kind.metadata.name}: "
+            f"change the {title} instead'"
+        ),
+    }
+    before = f"request.operation == 'UPDATE' ? {_of_old(owners)} : []"
+    return {
+        "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
+        "variables": [
+            {"name": "owners", "expression": owners},
+            {"name": "oldOwners", "expression": before},
+        ],
+        "validations": [validation],
+    }
+
+
+def _conditions(expressions: dict[str, str]) -> list[Json]:
+    return [{"name": name, "expression": each} for name, each in expressions.items()]
+
+
+def _of_old(expression: str) -> str:
+    return expression.replace("object.", "oldObject.")
+
+
+def _suspension(kind: JobKind, root: str) -> str:
+    """The value of the field that stops an object, and that it has if it is missing."""
+    suspend = kind.spec.suspend
+    return f"{optional(root, steps(suspend.path))}.orValue({_literal(suspend.running)})"
+
+
+def _literal(value: bool | str) -> str:
+    """A value as CEL writes it, which is how JSON does."""
+    return json.dumps(value)
+
+
+def _patch(path: tuple[str, ...], wanted: str) -> str:
+    """The patch that sets a field, with what is missing above it."""
+    made = ""
+    for depth in range(1, len(path)):
+        inner = wanted
+        for name in reversed(path[depth:]):
+            inner = f"{{'{name}': {inner}}}"
+        place = "/".join(("", *path[:depth]))
+        missing = f"!{optional('object', path[:depth])}.hasValue()"
+        made += f"{missing} ? [JSONPatch{{op: 'add', path: '{place}', value: {inner}}}] : "
+    place = "/".join(("", *path))
+    return made + f"[JSONPatch{{op: 'add', path: '{place}', value: {wanted}}}]"

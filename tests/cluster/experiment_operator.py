@@ -1,0 +1,70 @@
+"""The operator of Experiments (`tests.apiserver.experiments`): it knows nothing of Admitter.
+
+`python -m tests.cluster.experiment_operator KUBECONFIG` makes the pods of Experiments that may have them,
+from their templates as they are then, and deletes those of others, until it is ended.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from admitter.client.errors import ApiError
+from admitter.client.transport import HttpTransport
+from tests.apiserver.experiments import GROUP, templates
+
+Json = dict[str, Any]
+
+LOOK_SECONDS = 0.2
+
+
+async def operate(kubeconfig: Path) -> None:
+    """Look at all Experiments again and again."""
+    async with await HttpTransport.connect(kubeconfig) as transport:
+        while True:
+            pods = (await transport.get("/api/v1/pods"))["items"]
+            for experiment in (await transport.get(f"/apis/{GROUP}/v1/experiments"))["items"]:
+                try:
+                    await _look(transport, experiment, [pod for pod in pods if _is_of(pod, experiment)])
+                except ApiError as error:
+                    print(error, file=sys.stderr, flush=True)
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _look(transport: HttpTransport, experiment: Json, pods: list[Json]) -> None:
+    metadata, status = experiment["metadata"], experiment.get("status") or {}
+    if status.get("phase"):
+        return
+    path = f"/api/v1/namespaces/{metadata['namespace']}/pods"
+    if experiment["spec"].get("state") == "Stopped":
+        for pod in pods:
+            if "deletionTimestamp" not in pod["metadata"]:
+                await transport.delete(f"{path}/{pod['metadata']['name']}")
+    else:
+        there = {pod["metadata"]["name"] for pod in pods}
+        for number, template in enumerate(templates(experiment)):
+            name = f"{metadata['name']}-{metadata['generation']}-{number}"
+            if not there:
+                await transport.create(path, _pod(experiment, template, name))
+    now: Json = {"pods": len(pods)}
+    if pods and all(pod["status"].get("phase") == "Succeeded" for pod in pods):
+        now = {"pods": 0, "phase": "Done", "words": "all probes have come back"}
+    if now != status:
+        where = f"/apis/{GROUP}/v1/namespaces/{metadata['namespace']}/experiments/{metadata['name']}"
+        await transport.patch(f"{where}/status", {"status": now})
+
+
+def _pod(experiment: Json, template: Json, name: str) -> Json:
+    owned = {"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "controller": True}
+    owner = {**owned, **{key: experiment["metadata"][key] for key in ("name", "uid")}}
+    metadata = {**(template.get("metadata") or {}), "name": name, "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": template["spec"]}
+
+
+def _is_of(pod: Json, experiment: Json) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(owner["uid"] == experiment["metadata"]["uid"] for owner in owners)
+
+
+if __name__ == "__main__":
+    asyncio.run(operate(Path(sys.argv[1])))

@@ -1,0 +1,197 @@
+"""A kind of one's own, with a definition, an operator and a JobKind: its objects are queued as Jobs are."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from admitter.client.transport import HttpTransport
+from admitter.install.apply import install_kinds
+from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
+from tests.apiserver.experiments import GROUP, definition, job_kind, templates
+from tests.cluster.auditor import Auditor
+from tests.cluster.controller import Controller
+from tests.cluster.objects import TOLERATES_SPOT, Json, job
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+OPERATOR = "system:serviceaccount:lab:operator"
+ROLE: Json = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "lab", "labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
+    "rules": [{"apiGroups": [GROUP], "resources": ["*"], "verbs": ["*"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    """A cluster with Experiments, what describes them, their operator, and a controller."""
+    own.run_kubectl("create", "-f-", content=json.dumps(definition()))
+    own.run_kubectl("create", "-f-", content=json.dumps(ROLE))
+    own.run_kubectl("wait", "--for=condition=Established", f"crd/experiments.{GROUP}", "--timeout=60s")
+    asyncio.run(_install(own))
+    own.run_kubectl("create", "namespace", "lab")
+    own.run_kubectl("create", "serviceaccount", "operator", "--namespace=lab")
+    role, account = "--clusterrole=edit", "--serviceaccount=lab:operator"
+    own.run_kubectl("create", "clusterrolebinding", "lab-operator", role, account)
+    folder = tmp_path_factory.mktemp("lab")
+    kubeconfig = own.service_account_kubeconfig("lab", "operator", folder / "operator")
+    command = [sys.executable, "-m", "tests.cluster.experiment_operator", str(kubeconfig)]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as operator:
+        yield Controller.start(folder / "controller", own, owner)
+        operator.kill()
+
+
+async def _install(cluster: Cluster) -> None:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
+        kind = job_kind(operators=[OPERATOR])
+        await install_kinds(transport, {"experiment": kind})
+
+
+class Lab(Team):
+    """A team with Experiments."""
+
+    def submit(self, name: str, control: int = 1, probe: int = 1, copies: int = 1, **more: Any) -> None:
+        """A user makes an Experiment."""
+        metadata = {
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {"admitter.dev/queue-name": "main"},
+        }
+        probes = [{"name": "probe", "copies": copies, "template": _template(self, probe, **more)}]
+        spec = {"state": "Running", "control": _template(self, control, **more), "probes": probes}
+        self.apply({"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "metadata": metadata, "spec": spec})
+
+    def experiment(self, name: str) -> dict[str, Any]:
+        return self.read("experiment", name)
+
+    def pods(self, job: str) -> list[dict[str, Any]]:
+        uid = self.experiment(job)["metadata"]["uid"]
+        pods = self.read("pods")["items"]
+        return [p for p in pods if p["metadata"]["ownerReferences"][0]["uid"] == uid]
+
+    def two_flavors(self, **preemption: Json | str) -> dict[tuple[str, str], float]:
+        """Two CPUs of spot nodes and four on demand; returns them as limits."""
+        self.offers({"cpu": {"spot": "2", "on-demand": "4"}}, preemption=preemption)
+        return {(self.flavor("spot"), "cpu"): 2.0, (self.flavor("on-demand"), "cpu"): 4.0}
+
+    def left(self, name: str) -> list[str]:
+        """What of an admission is left in an Experiment."""
+        raw = self.experiment(name)
+        found = [key for key in raw["metadata"].get("annotations", {}) if key == "admitter.dev/injected"]
+        for template in templates(raw):
+            found += template["spec"].get("nodeSelector") or {}
+            marks = (template.get("metadata") or {}).values()
+            found += [key for part in marks for key in part if key != "admitter.dev/simulated-runtime"]
+        return found
+
+
+def _template(lab: Lab, cpu: int, seconds: int | None = None, priority: str = "") -> Json:
+    made: Json = job(lab.namespace, "any", requests={"cpu": str(cpu)}, seconds=seconds)["spec"]["template"]
+    if priority:
+        made["spec"]["priorityClassName"] = priority
+    assert made["spec"]["tolerations"] == TOLERATES_SPOT
+    return made
+
+
+@pytest.fixture
+def team(own: ControlPlane, lab: Controller) -> Iterator[Lab]:
+    """A team in the lab; whatever it does, only its killing ends the controller."""
+    name, crashes = f"lab-{uuid4().hex[:6]}", lab.crashes
+    own.run_kubectl("create", "namespace", name)
+    own.run_kubectl("label", "namespace", name, f"team={name}")
+    made = Lab(own, name, lab)
+    yield made
+    made.close()
+    own.run_kubectl("delete", "namespace", name, "--wait=false")
+    assert lab.crashes == crashes, "the controller has ended by itself"
+    assert "Traceback" not in lab.log
+
+
+def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(team: Lab) -> None:
+    limits = team.two_flavors()
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("first", control=2, probe=2, copies=2)
+        team.runs("first", pods=3)
+        assert team.node_types("first") == ["spot", "on-demand", "on-demand"]
+        workload = team.workload("first")
+        assert workload["metadata"]["ownerReferences"][0]["apiVersion"] == f"{GROUP}/v1"
+        assert [each["name"] for each in workload["spec"]["podSets"]] == ["control", "probe"]
+        team.submit("second", seconds=1)
+        eventually(lambda: team.reason("second") == "InsufficientQuota", what="the second one to wait")
+        assert team.pods("second") == []
+        assert team.experiment("second")["spec"]["state"] == "Stopped"
+        team.kubectl("delete", "experiment", "first")
+        eventually(lambda: team.state("second") == "Finished", what="the second one to end")
+        assert team.condition("second", "Finished")["message"] == "all probes have come back"
+    assert auditor.excesses == []
+
+
+def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavors(team: Lab) -> None:
+    limits = team.two_flavors(withinClusterQueue="LowerPriority")
+    high = team.priority_class("high", 10)
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("victim", control=2, probe=1)
+        team.runs("victim", pods=2)
+        assert team.node_types("victim") == ["spot", "on-demand"]
+        team.submit("preemptor", control=2, probe=4, priority=high)
+        team.runs("preemptor", pods=2)
+        assert team.condition("victim", "Preempted")["status"] == "True"
+        eventually(lambda: team.reason("victim") == "InsufficientQuota", what="the victim to wait")
+        assert team.left("victim") == []
+        team.submit("small", control=2, probe=1, priority=high)
+        eventually(lambda: team.reason("small") == "InsufficientQuota", what="the small one to wait")
+        team.controller.restart()
+        team.kubectl("delete", "experiment", "preemptor")
+        team.runs("small", pods=2)
+        assert team.node_types("small") == ["spot", "on-demand"]
+        team.kubectl("delete", "experiment", "small")
+        team.runs("victim", pods=2)
+    assert auditor.excesses == []
+
+
+def test_it_is_deleted_while_it_waits_runs_or_is_evicted(team: Lab) -> None:
+    limits = team.two_flavors(withinClusterQueue="LowerPriority")
+    high = team.priority_class("high", 10)
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("runs", control=2, probe=4)
+        team.runs("runs", pods=2)
+        team.submit("waits")
+        eventually(lambda: team.reason("waits") == "InsufficientQuota", what="one to wait")
+        team.kubectl("delete", "experiment", "waits")
+        team.kubectl("delete", "experiment", "runs")
+        eventually(lambda: not team.workloads() and not team.read("pods")["items"], what="nothing left")
+        team.submit("evicted", control=2, probe=4)
+        team.runs("evicted", pods=2)
+        team.submit("last", control=2, probe=4, priority=high)
+        stopped = lambda: team.experiment("evicted")["spec"]["state"] == "Stopped"  # noqa: E731
+        eventually(stopped, what="the victim to be stopped")
+        team.kubectl("delete", "experiment", "evicted")
+        team.runs("last", pods=2)
+    assert auditor.excesses == []
+
+
+def test_what_runs_is_counted_while_its_kind_is_not_described(team: Lab) -> None:
+    limits = team.two_flavors()
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("runs", control=2, probe=4)
+        team.runs("runs", pods=2)
+        team.submit("waits", seconds=1)
+        eventually(lambda: team.reason("waits") == "InsufficientQuota", what="one to wait")
+        team.cluster.run_kubectl("delete", "jobkind", "experiment")
+        eventually(lambda: team.reason("waits") == "KindInactive", what="its kind to be known no more")
+        assert team.state("runs") == "Admitted"
+        asyncio.run(_install(team.cluster))
+        eventually(lambda: team.reason("waits") == "InsufficientQuota", what="its kind to be known again")
+        team.kubectl("delete", "experiment", "runs")
+        eventually(lambda: team.state("waits") == "Finished", what="the other one to end")
+    assert auditor.excesses == []

@@ -1,0 +1,268 @@
+"""What users may do to objects of a described kind, and what is kept from them; the controller is played."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from admitter.client.transport import HttpTransport
+from admitter.install.apply import install_kinds
+from admitter.names import CONTROLLER_USER
+from admitter.sandbox.cluster import Cluster, KubectlError
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.objects import Json, job
+from tests.cluster.waiting import eventually
+from tests.kinds.described import definition, experiment, trial
+
+pytestmark = pytest.mark.cluster
+
+OPERATOR = "system:serviceaccount:lab:operator"
+MARKS: Json = {"labels": {"admitter.dev/workload": "experiment-trial", "admitter.dev/cluster-queue": "total"}}
+REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+ROLE: Json = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "lab", "labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}},
+    "rules": [{"apiGroups": ["lab.example.com"], "resources": ["*"], "verbs": ["*"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def lab(own: ControlPlane) -> ControlPlane:
+    """A cluster with a kind of its own, which is described."""
+    own.run_kubectl("create", "-f-", content=json.dumps(definition()))
+    own.run_kubectl("create", "-f-", content=json.dumps(ROLE))
+    own.run_kubectl("wait", "--for=condition=Established", "crd/experiments.lab.example.com", "--timeout=60s")
+    kind = experiment(children=[{"group": "batch", "kind": "Job"}], operators=[OPERATOR])
+    asyncio.run(_install(own, kind))
+    own.run_kubectl("create", "namespace", "lab")
+    role, account = "--clusterrole=cluster-admin", "--serviceaccount=lab:operator"
+    own.run_kubectl("create", "serviceaccount", "operator", "--namespace=lab")
+    own.run_kubectl("create", "rolebinding", "operator", role, account, "--namespace=lab")
+    return own
+
+
+async def _install(cluster: Cluster, kind: Json) -> None:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
+        await install_kinds(transport, {"experiment": kind})
+
+
+@pytest.fixture
+def space(lab: ControlPlane, tmp_path: Path) -> Iterator["Space"]:
+    """A namespace of the test's own, with a user and the operator."""
+    name = f"kinds-{uuid4().hex[:6]}"
+    lab.run_kubectl("create", "namespace", name)
+    scope = f"--namespace={name}"
+    lab.run_kubectl("create", "serviceaccount", "user", scope)
+    for account, role in ((f"{name}:user", "edit"), ("lab:operator", "edit")):
+        binding = account.replace(":", "-")
+        lab.run_kubectl(
+            "create", "rolebinding", binding, f"--clusterrole={role}", f"--serviceaccount={account}", scope
+        )
+    made = Space(lab, name, tmp_path)
+    eventually(made.policies_are_in_force, what="policies in force")
+    yield made
+    lab.run_kubectl("delete", "namespace", name, "--wait=false")
+
+
+class Space:
+    """A namespace, and the accounts that do something in it."""
+
+    def __init__(self, cluster: ControlPlane, name: str, folder: Path) -> None:
+        self.cluster, self.name = cluster, name
+        self.user = self._as(name, "user", folder)
+        self.operator = self._as("lab", "operator", folder)
+
+    def _as(self, namespace: str, name: str, folder: Path) -> Cluster:
+        kubeconfig = self.cluster.service_account_kubeconfig(namespace, name, folder / name)
+        return Cluster(kubectl=self.cluster.kubectl, kubeconfig=kubeconfig)
+
+    def policies_are_in_force(self) -> bool:
+        dry = ["create", "-f-", "--dry-run=server", "--output=json"]
+        try:
+            made = json.loads(self.user.run_kubectl(*dry, content=json.dumps(self.trial("probe"))))
+        except KubectlError:  # the kind is new to the API server
+            return False
+        return made["spec"].get("paused") is True
+
+    def trial(self, name: str = "trial") -> Json:
+        made = trial(name)
+        made["metadata"]["namespace"] = self.name
+        return made
+
+    def make(self, manifest: Json, by: Cluster | None = None) -> Json:
+        made = (by or self.user).run_kubectl("create", "-f-", "--output=json", content=json.dumps(manifest))
+        found: Json = json.loads(made)
+        return found
+
+    def patch(self, what: str, change: Json, by: Cluster | None = None, *more: str) -> Json:
+        where = f"--namespace={self.name}"
+        patch = [
+            "patch",
+            what,
+            where,
+            "--type=merge",
+            f"--patch={json.dumps(change)}",
+            "--output=json",
+            *more,
+        ]
+        found: Json = json.loads((by or self.user).run_kubectl(*patch))
+        return found
+
+    def admitted(self, name: str = "trial") -> Json:
+        """An object that the controller has started."""
+        made = self.make(self.trial(name))
+        spec: Json = {"paused": False, "control": copy.deepcopy(made["spec"]["control"])}
+        spec["probe"] = copy.deepcopy(made["spec"]["probe"])
+        for template in (spec["control"], spec["probe"]["template"]):
+            template["metadata"] = MARKS
+        return self.patch(f"experiment/{name}", {"spec": spec}, self.cluster, f"--as={CONTROLLER_USER}")
+
+    def child(
+        self, owner: Json, name: str = "child", *, marked: bool = True, queue: str | None = None
+    ) -> Json:
+        """A running Job that belongs to an object, as its operator would make it."""
+        made = job(self.name, name, queue=queue, suspend=False)
+        owned = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+        made["metadata"]["ownerReferences"] = [
+            {**owned, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+        ]
+        if marked:
+            made["spec"]["template"]["metadata"] = MARKS
+        return made
+
+
+def test_an_object_that_names_a_queue_is_stopped_and_only_the_controller_starts_it(space: Space) -> None:
+    assert space.make(space.trial())["spec"]["paused"] is True
+    assert space.patch("experiment/trial", {"spec": {"paused": False}})["spec"]["paused"] is True
+    free = space.trial("free")
+    del free["metadata"]["labels"]
+    assert "paused" not in space.make(free)["spec"]
+    joins = {"metadata": {"labels": {"admitter.dev/queue-name": "main"}}, "spec": {"paused": False}}
+    assert space.patch("experiment/free", joins)["spec"]["paused"] is True
+    assert space.admitted("other")["spec"]["paused"] is False
+    assert space.patch("experiment/other", {"spec": {"paused": True}})["spec"]["paused"] is False
+
+
+def test_what_was_admitted_does_not_grow_or_become_something_else(space: Space) -> None:
+    started = space.admitted()
+    with pytest.raises(KubectlError, match=f"so spec.probe.template can't grow: {REMEDY}"):
+        space.patch("experiment/trial", {"spec": {"probe": {"copies": 3}}})
+    assert space.patch("experiment/trial", {"spec": {"probe": {"copies": 1}}})["spec"]["probe"]["copies"] == 1
+    other = copy.deepcopy(started["spec"]["control"])
+    other["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
+    with pytest.raises(KubectlError, match=f"so spec.control can't describe other pods: {REMEDY}"):
+        space.patch("experiment/trial", {"spec": {"control": other}})
+    for queue in ("other", None):
+        with pytest.raises(KubectlError, match=f"an admitted Experiment stays in its queue: {REMEDY}"):
+            space.patch("experiment/trial", {"metadata": {"labels": {"admitter.dev/queue-name": queue}}})
+
+
+def test_no_user_marks_a_template_as_admitted(space: Space) -> None:
+    forged = space.trial()
+    forged["spec"]["probe"]["template"]["metadata"] = MARKS
+    del forged["metadata"]["labels"]
+    with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+        space.make(forged)
+
+
+def test_a_user_needs_the_right_to_submit(space: Space) -> None:
+    asked = space.trial()
+    dry = ["create", "-f-", "--dry-run=server", f"--as=system:serviceaccount:{space.name}:other"]
+    scope = f"--namespace={space.name}"
+    space.cluster.run_kubectl(
+        "create", "role", "other", "--verb=create", "--resource=experiments.lab.example.com", scope
+    )
+    account = f"--serviceaccount={space.name}:other"
+    space.cluster.run_kubectl("create", "rolebinding", "other", "--role=other", account, scope)
+    with pytest.raises(KubectlError, match="may not submit to queue main in namespace"):
+        space.cluster.run_kubectl(*dry, content=json.dumps(asked))
+
+
+def test_a_child_is_free_only_if_its_operator_has_made_it_for_what_was_admitted(space: Space) -> None:
+    owner = space.admitted()
+    assert space.make(space.child(owner), space.operator)["spec"]["suspend"] is False
+    named = space.make(space.child(owner, "named", queue="main"), space.operator)
+    assert named["spec"]["suspend"] is False
+    waits = space.make(space.child(owner, "waits", queue="main", marked=False), space.operator)
+    assert waits["spec"]["suspend"] is True
+    assert space.patch("job/waits", {"spec": {"suspend": False}}, space.operator)["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize("queue", [None, "main"])
+def test_a_user_makes_no_child_and_changes_none(space: Space, queue: str | None) -> None:
+    owner = space.admitted()
+    refused = "what belongs to Experiment objects is made and changed by their operator alone"
+    for marked in (True, False):
+        with pytest.raises(KubectlError, match=f"{refused}|by Admitter's controller alone"):
+            space.make(space.child(owner, "forged", marked=marked, queue=queue))
+    plain = space.make(job(space.name, "plain", queue=queue))
+    references = space.child(owner)["metadata"]["ownerReferences"]
+    with pytest.raises(KubectlError, match=refused):
+        space.patch("job/plain", {"metadata": {"ownerReferences": references}})
+    assert plain["spec"]["suspend"] is True
+    space.make(space.child(owner, queue=queue), space.operator)
+    changes: list[Json] = [{"spec": {"parallelism": 8}}, {"metadata": {"ownerReferences": []}}]
+    for change in changes:
+        with pytest.raises(KubectlError, match=f"{refused}|parallelism of an admitted Job can't grow"):
+            space.patch("job/child", change)
+    if queue is None:
+        with pytest.raises(KubectlError, match=refused):
+            space.patch("job/child", {"spec": {"suspend": True}})
+    else:
+        assert space.patch("job/child", {"spec": {"suspend": True}})["spec"]["suspend"] is False
+    assert space.patch("job/child", {"metadata": {"annotations": {"a": "b"}}})["metadata"]["annotations"]
+
+
+def test_only_an_operator_makes_counted_pods(space: Space) -> None:
+    owner = space.admitted()
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **MARKS,
+            "name": "counted",
+            "namespace": space.name,
+            "ownerReferences": space.child(owner)["metadata"]["ownerReferences"],
+        },
+        "spec": {"containers": [{"name": "main", "image": "work"}]},
+    }
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        space.make(pod)
+    assert space.make(pod, space.operator)["metadata"]["labels"] == MARKS["labels"]
+    owner_of_none = copy.deepcopy(pod)
+    del owner_of_none["metadata"]["ownerReferences"]  # type: ignore[attr-defined]
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        space.make(owner_of_none, space.operator)
+
+
+def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) -> None:
+    unqueued = space.trial("before")
+    del unqueued["metadata"]["labels"]
+    unqueued["spec"]["paused"] = True
+    space.make(unqueued)
+    space.cluster.run_kubectl("label", "namespace", space.name, "admitter.dev/managed=true")
+    refused = "is managed: Experiment objects there name their queue in the label admitter.dev/queue-name"
+    unqueued["metadata"]["name"] = "later"
+
+    def is_managed() -> bool:
+        try:
+            space.make(unqueued)
+        except KubectlError as error:
+            return refused in str(error)
+        space.user.run_kubectl("delete", "experiment", "later", f"--namespace={space.name}")
+        return False
+
+    eventually(is_managed, what="a refusal")
+    with pytest.raises(KubectlError, match=refused):
+        space.patch("experiment/before", {"spec": {"paused": False}})
+    owner = space.admitted()
+    with pytest.raises(KubectlError, match=REMEDY):
+        space.patch("experiment/trial", {"metadata": {"labels": {"admitter.dev/queue-name": None}}})
+    assert space.make(space.child(owner), space.operator)["spec"]["suspend"] is False
+    with pytest.raises(KubectlError, match="is managed: a Job there names its queue"):
+        space.make(space.child(owner, "loose", marked=False), space.operator)

@@ -1,0 +1,160 @@
+"""Objects with operators that make other objects: what an admission put in is taken out of all of them."""
+
+from typing import Any
+
+from admitter.cache.world import OWN
+from admitter.documents import bundled, documents
+from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
+from tests.apiserver.experiments import DEFINITIONS, JOB_KINDS
+from tests.apiserver.loop import run
+from tests.apiserver.server import merged
+from tests.convergence.lab import Lab, template
+from tests.convergence.scene import JOBS, TEAM
+
+Json = dict[str, Any]
+
+JOBSETS = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{TEAM}/jobsets"
+TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
+TRAINJOBS = f"{TRAINER}/namespaces/{TEAM}/trainjobs"
+ANY: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SHIPPED = {raw["metadata"]["name"]: raw for _, raw in documents([str(bundled("manifests") / "kinds")])}
+
+
+def definition(name: str) -> Json:
+    """Of what a shipped JobKind describes, with any fields."""
+    named = SHIPPED[name]["spec"]["resource"]
+    schema = {"openAPIV3Schema": ANY}
+    version = {"name": named["version"], "served": True, "storage": True, "schema": schema}
+    names = {"kind": named["kind"], "plural": named["plural"]}
+    return {
+        "metadata": {"name": f"{named['plural']}.{named['group']}"},
+        "spec": {"group": named["group"], "names": names, "versions": [version]},
+    }
+
+
+class Operated(Lab):
+    """A lab with JobSets and TrainJobs, and operators that are as simple as can be."""
+
+    def __init__(self, **preemption: Json | str) -> None:
+        super().__init__(**preemption)
+        for name in ("jobset", "trainjob"):
+            self.server.make(DEFINITIONS, definition(name))
+            self.server.make(JOB_KINDS, SHIPPED[name])
+        served = {"trainjobs": "TrainJob", "clustertrainingruntimes": "ClusterTrainingRuntime"}
+        resources = [{"name": name, "kind": kind, "verbs": ["watch"]} for name, kind in served.items()]
+        self.server.documents[TRAINER] = {"resources": resources}
+        self.server.listen(self._operate)
+
+    def _operate(self, plural: str, _before: Json | None, after: Json | None) -> None:
+        if after is not None and plural == "trainjobs":
+            self._operate_trainjob(after)
+        if after is not None and plural == "jobsets":
+            self._operate_jobset(after)
+        if after is not None and plural == "jobs" and after["metadata"].get("ownerReferences"):
+            self._tell(after)
+
+    def _operate_trainjob(self, train: Json) -> None:
+        """The JobSet of the runtime, with what the patches say."""
+        runtime = self.server.find(f"{TRAINER}/clustertrainingruntimes/torch")
+        jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        for patch in train["spec"].get("runtimePatches") or ():
+            named = {j["name"]: j for j in patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]}
+            jobs = [merged(job, named.get(job["name"], {})) for job in jobs]
+        self._put(JOBSETS, train, "TrainJob", {"suspend": train["spec"]["suspend"], "replicatedJobs": jobs})
+
+    def _operate_jobset(self, jobs: Json) -> None:
+        """A Job for each replicated one; templates of a later start are merged into those of the first."""
+        suspend = jobs["spec"]["suspend"]
+        for each in jobs["spec"]["replicatedJobs"]:
+            name = f"{jobs['metadata']['name']}-{each['name']}"
+            known = self.server.objects["jobs"].get((TEAM, name))
+            if known is None:
+                spec = {"suspend": suspend, "parallelism": 1, "completions": 1, **each["template"]["spec"]}
+                self._put(JOBS, jobs, "JobSet", spec, name)
+            elif suspend or known["spec"]["suspend"]:
+                new = {"template": each["template"]["spec"]["template"]} if not suspend else {}
+                if new and (known.get("status") or {}).get("startTime"):
+                    self.server.write(f"{JOBS}/{name}/status", {"status": {"startTime": None}})
+                self.server.write(f"{JOBS}/{name}", {"spec": {"suspend": suspend, **new}})
+
+    def _tell(self, job: Json) -> None:
+        """The status of the objects above a Job."""
+        name = job["metadata"]["name"].rpartition("-")[0]
+        active = (job.get("status") or {}).get("active", 0)
+        for path, field in ((JOBSETS, "replicatedJobsStatus"), (TRAINJOBS, "jobsStatus")):
+            if (TEAM, name) in self.server.objects[path.rpartition("/")[2]]:
+                self.server.write(f"{path}/{name}/status", {"status": {field: [{"active": active}]}})
+
+    def _put(self, path: str, owner: Json, kind: str, spec: Json, name: str = "") -> None:
+        name = name or owner["metadata"]["name"]
+        if (TEAM, name) in self.server.objects[path.rpartition("/")[2]]:
+            self.server.write(f"{path}/{name}", {"spec": spec})
+            return
+        group = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "trainer.kubeflow.org/v1alpha1"
+        owned = {"apiVersion": group, "kind": kind, "name": owner["metadata"]["name"], "controller": True}
+        owners = [owned | {"uid": owner["metadata"]["uid"]}]
+        self.server.make(path, {"metadata": {"name": name, "ownerReferences": owners}, "spec": spec})
+
+    def child(self, name: str) -> Json:
+        """The Job below an object."""
+        return self.server.find(f"{JOBS}/{name}")
+
+
+def test_the_jobs_of_an_evicted_jobset_keep_nothing_of_its_flavors() -> None:
+    async def story() -> None:
+        lab = Operated(withinClusterQueue="LowerPriority")
+        lab.jobs.lasts = lambda _: 500.0
+        await lab.start()
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2, "low")}}}]
+        labels = {QUEUE_LABEL: "a"}
+        body = {
+            "metadata": {"name": "set", "labels": labels},
+            "spec": {"suspend": True, "replicatedJobs": jobs},
+        }
+        lab.server.make(JOBSETS, body)
+        await _moves(lab, "set-w")
+        await lab.kill()
+
+    run(story())
+
+
+def test_a_trainjob_moves_with_its_jobset_and_its_jobs() -> None:
+    async def story() -> None:
+        lab = Operated(withinClusterQueue="LowerPriority")
+        lab.jobs.lasts = lambda _: 500.0
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2, "low")}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(f"{TRAINER}/clustertrainingruntimes", {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
+        await _moves(lab, "train-w")
+        owners = [raw["metadata"]["ownerReferences"][0] for raw in lab.server.objects["workloads"].values()]
+        assert [owner["kind"] for owner in owners] == ["TrainJob"], "its JobSet and Job are counted with it"
+        await lab.kill()
+
+    run(story())
+
+
+async def _moves(lab: Operated, name: str) -> None:
+    """An object runs on red nodes, is evicted for Experiments that need those, and runs on blue ones."""
+    await lab.server.until(lambda: (TEAM, name) in lab.server.objects["jobs"])
+    await lab.settled(lambda: lab.runs(name) == 1)
+    assert lab.child(name)["spec"]["template"]["spec"]["nodeSelector"] == {"color": "red"}
+    lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+    await lab.settled(lambda: lab.used("a") == 0)
+    assert lab.runs(name) == 0
+    left = lab.child(name)["spec"]["template"]
+    assert not left["spec"].get("nodeSelector")
+    assert WORKLOAD_LABEL not in left["metadata"].get("labels", {})
+    flavors = [{"name": "blue", "quota": {"min": "4"}}]
+    lab.server.write(
+        f"{OWN}/clusterqueues/a",
+        {"spec": {"stopPolicy": None, "resources": [{"name": "cpu", "flavors": flavors}]}},
+    )
+    await lab.settled(lambda: lab.runs(name) == 1)
+    assert lab.child(name)["spec"]["template"]["spec"]["nodeSelector"] == {"color": "blue"}
+    assert lab.used("a") == 2000
+    assert lab.excesses == []
