@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
+SELECTOR = f"--field-selector=metadata.name=experiments.{GROUP}"
 OPERATOR = "system:serviceaccount:lab:operator"
 ROLE: Json = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -35,9 +37,8 @@ ROLE: Json = {
 @pytest.fixture(scope="module")
 def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """A cluster with Experiments, what describes them, their operator, and a controller."""
-    own.run_kubectl("create", "-f-", content=json.dumps(definition()))
+    define(own)
     own.run_kubectl("create", "-f-", content=json.dumps(ROLE))
-    own.run_kubectl("wait", "--for=condition=Established", f"crd/experiments.{GROUP}", "--timeout=60s")
     asyncio.run(_install(own))
     own.run_kubectl("create", "namespace", "lab")
     own.run_kubectl("create", "serviceaccount", "operator", "--namespace=lab")
@@ -49,6 +50,12 @@ def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory)
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as operator:
         yield Controller.start(folder / "controller", own, owner)
         operator.kill()
+
+
+def define(cluster: Cluster) -> None:
+    """Make the API server serve Experiments."""
+    cluster.run_kubectl("create", "-f-", content=json.dumps(definition()))
+    cluster.run_kubectl("wait", "--for=condition=Established", f"crd/experiments.{GROUP}", "--timeout=60s")
 
 
 async def _install(cluster: Cluster) -> None:
@@ -194,4 +201,38 @@ def test_what_runs_is_counted_while_its_kind_is_not_described(team: Lab) -> None
         eventually(lambda: team.reason("waits") == "InsufficientQuota", what="its kind to be known again")
         team.kubectl("delete", "experiment", "runs")
         eventually(lambda: team.state("waits") == "Finished", what="the other one to end")
+    assert auditor.excesses == []
+
+
+def test_each_of_fifty_ends_once_though_the_controller_is_killed(team: Lab) -> None:
+    random = Random(7)
+    team.offers({"cpu": {"spot": "6", "on-demand": "6"}}, preemption={"withinClusterQueue": "LowerPriority"})
+    limits = {(team.flavor("spot"), "cpu"): 6.0, (team.flavor("on-demand"), "cpu"): 6.0}
+    high = team.priority_class("high", 10)
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        for number in range(50):
+            priority, copies = random.choice(["", high]), random.randint(1, 2)
+            team.submit(f"e-{number}", copies=copies, seconds=1, priority=priority)
+            if random.random() < 0.1:
+                team.controller.restart()
+        eventually(lambda: team.states()["Finished"] == 50, timeout=240, what="all of them to end")
+    assert auditor.excesses == []
+    assert auditor.most_pods <= 12
+    ended = [e["status"]["phase"] for e in team.read("experiments")["items"]]
+    assert ended == ["Done"] * 50
+
+
+def test_workloads_go_with_the_definition_and_the_kind_works_again_with_it(team: Lab) -> None:
+    limits = team.two_flavors()
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("runs", control=2, probe=4)
+        team.runs("runs", pods=2)
+        team.submit("waits")
+        eventually(lambda: team.reason("waits") == "InsufficientQuota", what="one to wait")
+        team.cluster.run_kubectl("delete", "crd", f"experiments.{GROUP}", "--wait=false")
+        eventually(lambda: not team.workloads() and not team.read("pods")["items"], what="nothing left")
+        eventually(lambda: not team.read("crd", SELECTOR)["items"], what="the definition to be gone")
+        define(team.cluster)
+        team.submit("new", seconds=1)
+        eventually(lambda: team.state("new") == "Finished", what="a new one to end")
     assert auditor.excesses == []
