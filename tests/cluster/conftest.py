@@ -12,7 +12,8 @@ from filelock import FileLock
 from rich.console import Console
 
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import install
+from admitter.install.apply import install, install_kinds
+from admitter.install.kinds import chosen
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS
@@ -61,6 +62,21 @@ def operators(installed: Cluster, shared: Path) -> Cluster:
     with FileLock(shared / "operators.lock"):
         run_operators(installed, OPERATORS.values(), Console(stderr=True))
     return installed
+
+
+@pytest.fixture(scope="session")
+def described(operators: Cluster, shared: Path) -> Cluster:
+    """The cluster with operators, and with the JobKinds of what they work on."""
+    with FileLock(shared / "described.lock"):
+        if not (shared / "described").exists():
+            asyncio.run(_describe(operators))
+            (shared / "described").touch()
+    return operators
+
+
+async def _describe(cluster: Cluster) -> None:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
+        await install_kinds(transport, chosen("jobset,raycluster,trainjob"))
 
 
 @pytest.fixture(scope="session")

@@ -237,7 +237,9 @@ def test_a_definition_among_the_manifests_is_checked(tmp_path: Path) -> None:
 
 def test_lint_and_what_if_read_them_too(tmp_path: Path) -> None:
     path = tmp_path / "more.yaml"
-    path.write_text(yaml.safe_dump_all([jobset("train", "1"), experiment(active="x", operators=["a"]), trial()]))
+    path.write_text(
+        yaml.safe_dump_all([jobset("train", "1"), experiment(active="x", operators=["a"]), trial()])
+    )
     answer = CliRunner().invoke(app, ["lint", str(path), "-o", "json"])
     assert [each["object"] for each in json.loads(answer.stdout)] == ["JobKind experiment"]
     monday = str(EXAMPLES.parent / "monday.json")
