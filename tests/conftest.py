@@ -4,11 +4,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from rich.console import Console
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
@@ -24,8 +27,13 @@ settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"
+RING_2 = {"chart", "cluster", "sandbox"}
+"""Folders of the tests that need a cluster: `run.sh` collects ring 2 from these alone."""
 KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
 """The release that sandboxes of the tests run; None: the newest that is supported."""
+
+LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
+"""Files of tests that keep both cores busy: one worker runs them, one after another."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -37,9 +45,40 @@ def _needs_sandbox(item: pytest.Item) -> bool:
     return item.get_closest_marker("cluster") is not None and not elsewhere
 
 
+def _seconds(item: pytest.Item) -> float:
+    """What the test's marker `timeout` gives it."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker else 0.0
+
+
+class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives workers one test after another, and all of a file at once if they share a cluster of its own."""
+
+    @cache  # noqa: B019 (there is one of it)
+    def _scope(self, file: str) -> str:
+        if Path(file).name in LONGEST:
+            return "longest"
+        return file if "own: ControlPlane" in (self.config.rootpath / file).read_text() else ""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._scope(nodeid.partition("::")[0]) or nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """`--dist loadscope` is `Together`."""
+    return Together(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that would start a control plane although only ring 1 was asked for."""
+    """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
+
+    Tests of half a minute and more have a marker `timeout`.
+    """
+    items.sort(key=_seconds, reverse=True)
     for item in items:
+        if item.get_closest_marker("cluster") and item.path.parent.name not in RING_2:
+            raise pytest.UsageError(f"{item.nodeid} has the marker `cluster`: only {sorted(RING_2)} may")
         needed = {"control_plane", "sandbox"} & _fixtures(item)
         if needed and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")

@@ -116,7 +116,8 @@ async def _install(
         outcomes += await install_kinds(transport, named, say)
         if any(outcome.result == LEFT_OUT for outcome in outcomes):
             typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")
-        typer.echo(f"Admitter is installed on {transport.host}.")
+        what = "Admitter is" if bundle is not None else f"{len(named)} JobKinds are"
+        typer.echo(f"{what} installed on {transport.host}.")
 
 
 def say(outcome: ApplyOutcome) -> None:

@@ -112,11 +112,13 @@ def _run_controller(control_plane: ControlPlane) -> Path:
     import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed otherwise
 
     from admitter.client.transport import HttpTransport  # noqa: PLC0415  # as above
-    from admitter.install.apply import install  # noqa: PLC0415  # as above
+    from admitter.install.apply import install, install_kinds  # noqa: PLC0415  # as above
+    from admitter.install.kinds import AUTO, chosen_for  # noqa: PLC0415  # as above
 
     async def installed() -> None:
         async with await HttpTransport.connect(control_plane.kubeconfig, control_plane.context) as transport:
             await install(transport, deployment=False)
+            await install_kinds(transport, await chosen_for(transport, AUTO))
 
     with _console.status("installing Admitter") as shown:
         asyncio.run(installed())

@@ -193,7 +193,11 @@ class KindInformers:
         for sort in started:
             self._start(sort, wanted[sort], kinds, stated[sort])
         for sort in started:
-            await self._objects[sort].informer.tried.wait()
+            informer = self._objects[sort].informer
+            await informer.tried.wait()
+            if not informer.synced.is_set():
+                problem = f"{informer.path} can't be read: {informer.failure}"
+                self._world.kinds[sort] = replace(self._world.kinds[sort], problem=problem)
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
         source = source_of_kind(kind, kinds, self._related.find)

@@ -247,9 +247,11 @@ class Routing:
             queue.hurry()
 
     def _job_kind_changed(self, sort: str) -> None:
-        """Objects of a kind can be told of again, or can't any more."""
+        """Objects of a kind are known again, or are not any more; so are those that made others."""
         of_it = [w.key for w in self._world.workloads if w.job is not None and sort_of(w.job[0]) == sort]
         self._reconsider(of_it)
+        made = [job for job in self._world.jobs if job.owner is not None and sort_of(job.owner.title) == sort]
+        self._derive_again([job.key for job in made])
 
     def _derive_again(self, jobs: list[Key]) -> None:
         """What decides about the requests of Jobs has changed."""

@@ -150,10 +150,10 @@ def installed_for(kinds: Mapping[str, Json]) -> Iterator[Json]:
     for name, kind in read.items():
         manifest = kinds[name]
         labels = {**manifest["metadata"].get("labels", {}), **PART_OF}
-        yield {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
-        if not is_job(kind.spec.resource):
+        if not is_job(kind.spec.resource):  # they come first: the controller begins once the JobKind is there
             yield from _rights(kind)
             yield from policies(kind, every)
+        yield {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
 
 
 def _read(name: str, manifest: Json) -> JobKind:

@@ -145,7 +145,7 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
 
 def _about_queues(title: str) -> Iterator[Json]:
     """Which queue an object may be in, and that it is in one where the namespace is managed."""
-    known = "variables.operated && (variables.stopped || variables.marked)"
+    counted = "variables.operated && (variables.stopped || variables.marked)"
     yield {
         "expression": (
             "!variables.ran || variables.oldQueue == '' || variables.operated "
@@ -165,7 +165,7 @@ def _about_queues(title: str) -> Iterator[Json]:
     }
     yield {
         "expression": (
-            f"!variables.managed || variables.queue != '' || {known} "
+            "!variables.managed || variables.queue != '' || variables.operated "
             "|| request.operation == 'UPDATE' && variables.oldQueue == '' "
             "&& (variables.ran || variables.stopped)"
         ),
@@ -176,7 +176,7 @@ def _about_queues(title: str) -> Iterator[Json]:
     }
     yield {
         "expression": (
-            f"variables.queue in ['', '{ELASTIC_QUOTA_QUEUE}'] || {known} "
+            f"variables.queue in ['', '{ELASTIC_QUOTA_QUEUE}'] || {counted} "
             "|| request.operation == 'UPDATE' && variables.queue == variables.oldQueue "
             f"|| authorizer.group('{GROUP}').resource('localqueues').namespace(request.namespace)"
             f".name(variables.queue).check('{SUBMIT_VERB}').allowed()"

@@ -78,7 +78,7 @@ class Gate:
         """
         if workload.key in self._world.workloads.unreadable:
             return None
-        if job is None and workload.job is not None and self._world.unknown_kind(workload.job[0]):
+        if job is None and workload.job is not None and self._unknown(workload.job[0]):
             return None
         try:
             return self.competitor(workload, job, queue)
@@ -165,13 +165,19 @@ class Gate:
             return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
         return None
 
+    def _unknown(self, title: str) -> str | None:
+        """Why nothing is known of objects of a kind; empty if it is; None where none of them are to be known."""
+        words = self._world.unknown_kind(title)
+        return words if self._world.has_objects or not words else None
+
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
         """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""
         if workload.job is not None:
-            words = self._world.unknown_kind(workload.job[0])
-            if words:
-                return Waiting(WaitingReason.KIND_INACTIVE, words)
-            return Waiting(WaitingReason.INACTIVE, "its Job is gone")
+            words = self._unknown(workload.job[0])
+            if words is None:
+                return None  # what is to be known of it, its Workload says
+            reason = WaitingReason.KIND_INACTIVE if words else WaitingReason.INACTIVE
+            return Waiting(reason, words or "its Job is gone")
         name = workload.spec.get("priorityClassName")
         found = self._world.priority_classes.get(("", name)) if name else None
         if name and found is None:

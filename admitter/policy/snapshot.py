@@ -48,7 +48,8 @@ class Snapshot:
     def __init__(self, known: Facts) -> None:
         self.now = known.taken  # that moment, in seconds since the epoch
         self.settings = known.settings
-        self.world = World()  # all objects
+        self.world = World()  # all objects, but for those of described kinds
+        self.world.has_objects = False
         self.engine = Engine()  # the reservations and the pending workloads; nothing has been decided in it
         # what queues and flavors say, checked
         self.catalog = Catalog(self.world, self.engine, known.settings.gpus)

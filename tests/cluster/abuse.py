@@ -13,10 +13,11 @@ from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
 
-REFUSED_SECONDS = 10
+REFUSED_SECONDS = 30
 """The API server answers in milliseconds; the rest is kubectl's, on a machine with other tests."""
-UNDONE_SECONDS = 30
-"""The controller answers a change in less than a second, and pods that are deleted end in some more."""
+UNDONE_SECONDS = 60
+"""The controller answers a change in less than a second, and pods that are deleted end in some more;
+so it is with the successor of one that another test kills."""
 
 log = logging.getLogger("abuse")
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.waiting import eventually
 from tests.quantities import thousandths
 
 JOIN_SECONDS = 0.2
@@ -95,6 +96,9 @@ class Auditor(Books):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            for watch in self._watches:
+                watch.catch_up()
         for watch in self._watches:
             watch.stop()
 
@@ -116,6 +120,8 @@ class Watch:
         self._path = path
         self._take = take
         self._version = ""
+        self._start = 0
+        self._seen: dict[str, int] = {}
         self._process: subprocess.Popen[str] | None = None
         self._stopped = False
         self._errors: list[dict[str, Any]] = []
@@ -127,8 +133,21 @@ class Watch:
             [*self._command, "get", "--raw", f"{self._path}?limit=1"], check=True, capture_output=True
         )
         self._version = json.loads(listed.stdout)["metadata"]["resourceVersion"]
+        self._start = int(self._version)
         self._open()
         self._thread.start()
+
+    def catch_up(self) -> None:
+        """Wait until it has told all that has happened up to now: it comes later than an answer."""
+        eventually(self._is_up_to_date, what=f"all events of {self._path}")
+
+    def _is_up_to_date(self) -> bool:
+        seen = dict(self._seen)
+        listed = subprocess.run([*self._command, "get", "--raw", self._path], check=True, capture_output=True)
+        found = [each["metadata"] for each in json.loads(listed.stdout)["items"]]
+        there = {each["uid"]: int(each["resourceVersion"]) for each in found}
+        late = [uid for uid, version in there.items() if seen.get(uid, self._start) < version]
+        return bool(self._errors) or (not late and seen.keys() <= there.keys())
 
     def stop(self) -> None:
         """End it.
@@ -164,4 +183,11 @@ class Watch:
                     self._version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         self._take(event["type"], event["object"])
+                        self._note(event["type"], event["object"]["metadata"])
             process = None if self._stopped else self._open()
+
+    def _note(self, kind: str, metadata: dict[str, Any]) -> None:
+        if kind == "DELETED":
+            self._seen.pop(metadata["uid"], None)
+        else:
+            self._seen[metadata["uid"]] = int(metadata["resourceVersion"])

@@ -1,9 +1,12 @@
 """Fixtures of ring 2: Admitter installed once a test run, its controller, and a team for each test."""
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,15 +17,20 @@ from rich.console import Console
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import install, install_kinds
 from admitter.install.kinds import chosen
-from admitter.sandbox.cluster import Cluster
+from admitter.names import GROUP
+from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS
 from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
+from tests.cluster.described import job_set, ray_cluster, train_job
 from tests.cluster.direct import DirectPlane
 from tests.cluster.elastic import Tenants
+from tests.cluster.objects import Json, cluster_queue, job
+from tests.cluster.people import may_create
 from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
 from tests.conftest import KUBERNETES
 
 
@@ -52,6 +60,23 @@ def installed(control_plane: Cluster, shared: Path) -> Cluster:
 async def _install(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
+    eventually(lambda: _is_at_work(cluster), what="policies and roles that are at work")
+
+
+def _is_at_work(cluster: Cluster) -> bool:
+    """Whether the API server acts by what has been installed: it takes it up a moment later."""
+    rules = cluster.read("clusterrole", "edit")["rules"]
+    if not any(GROUP in rule["apiGroups"] for rule in rules):
+        return False
+    command = ("create", "--dry-run=server", "--output=json", "--filename=-")
+    with suppress(KubectlError):
+        orders = {"cpu": {"a": "1", "b": "1"}, "memory": {"b": "1", "a": "1"}}
+        cluster.run_kubectl(*command, content=json.dumps(cluster_queue("tried", orders)))
+        return False
+    kinds = cluster.run_kubectl("api-resources", "--api-group=admissionregistration.k8s.io", "--output=name")
+    tried = job("default", "tried", suspend=False)
+    made = json.loads(cluster.run_kubectl(*command, content=json.dumps(tried)))
+    return bool(made["spec"]["suspend"]) or "mutating" not in kinds
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +95,9 @@ def described(operators: Cluster, shared: Path) -> Cluster:
     with FileLock(shared / "described.lock"):
         if not (shared / "described").exists():
             asyncio.run(_describe(operators))
+            for make in (job_set, ray_cluster, train_job):
+                made = make("default", "any")
+                eventually(partial(_is_suspended, operators, made), what=f"policies for {made['kind']}s")
             (shared / "described").touch()
     return operators
 
@@ -77,6 +105,13 @@ def described(operators: Cluster, shared: Path) -> Cluster:
 async def _describe(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install_kinds(transport, chosen("jobset,raycluster,trainjob"))
+
+
+def _is_suspended(cluster: Cluster, made: Json) -> bool:
+    """Whether a policy of the API server suspends an object when it is created."""
+    options = ("--dry-run=server", "--output=json", "--filename=-")
+    found = json.loads(cluster.run_kubectl("create", *options, content=json.dumps(made)))
+    return bool(found["spec"].get("suspend"))
 
 
 @pytest.fixture(scope="session")
@@ -142,7 +177,9 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     account = f"--serviceaccount={namespace}:user"
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
-    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+    made = Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+    eventually(lambda: may_create(made, namespace, "jobs"), what="an API server that knows the role")
+    return made
 
 
 @pytest.fixture

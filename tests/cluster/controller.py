@@ -2,6 +2,8 @@
 
 That is what a Deployment does, so a test may kill it at any moment while other tests go on.
 `python -m tests.cluster.controller FOLDER OWNER` keeps it running for as long as the process OWNER lives.
+With ADMITTER_TEST_LATE=0.5 in the environment each of its watches is late by up to half a second, by chance:
+it sees objects of different kinds in another order than they were made, as on a busy machine.
 """
 
 import os
@@ -9,17 +11,21 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from rich.console import Console
 
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
+from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.waiting import eventually
+from tests.faults.proxy import FaultProxy
 
-SOON_SECONDS = 5
+SOON_SECONDS = 10
 """It answers a change in less than one, on a machine with nothing else to do."""
 AWAY_SECONDS = 20
 """The successor of a killed process starts, waits for four seconds, and may be killed too."""
@@ -33,7 +39,7 @@ class Controller:
 
     Attributes:
         folder: of its log, its kubeconfig, and files with the numbers of its process, of those that ended
-            and of those that tests have killed.
+            and of those that tests have killed, and with the length of the log when its process began.
     """
 
     folder: Path
@@ -61,18 +67,28 @@ class Controller:
         """How many of its processes tests have killed."""
         return len(numbers(self.folder / "killed"))
 
-    def kill(self) -> None:
-        """End it at once; it is started again. Another test may have done that just now."""
+    def kill(self) -> str:
+        """End it at once; it is started again. Another test may have done that just now.
+
+        Returns:
+            the number of its process.
+        """
         number = (self.folder / "pid").read_text()
         note(self.folder / "killed", number)
         with suppress(ProcessLookupError):
             os.kill(int(number), signal.SIGKILL)
+        return number
 
     def restart(self) -> None:
         """Kill it, and wait until another one knows what there is."""
-        ready = self.log.count('"event":"ready"')
-        self.kill()
-        eventually(lambda: self.log.count('"event":"ready"') > ready, what="the controller to be back")
+        killed = self.kill()
+        eventually(lambda: self._is_back(killed), what="the controller to be back")
+
+    def _is_back(self, killed: str) -> bool:
+        """Whether a later process is ready, by its own part of the log."""
+        number = (self.folder / "pid").read_text()
+        began = int((self.folder / "began").read_text())
+        return number != killed and b'"event":"ready"' in (self.folder / "log").read_bytes()[began:]
 
     @classmethod
     def start(cls, folder: Path, cluster: Cluster, owner: int) -> "Controller":
@@ -99,11 +115,26 @@ def numbers(file: Path) -> set[str]:
 def keep_running(folder: Path, owner: int) -> None:
     """Run controllers one after the other until the owner is gone."""
     owning = psutil.Process(owner)
-    command = [
-        *(sys.executable, "-m", "admitter", "run"),
-        *("--kubeconfig", str(folder / "kubeconfig"), "--bind", "127.0.0.1:0"),
-    ]
+    late = float(os.environ.get("ADMITTER_TEST_LATE", "0"))
+    with _late(folder, late) if late else nullcontext(folder / "kubeconfig") as kubeconfig:
+        _keep_running(folder, owning, kubeconfig)
+
+
+@contextmanager
+def _late(folder: Path, seconds: float) -> Iterator[Path]:
+    """A way to the API server on which watches are late by up to so many seconds."""
+    kubectl = ensure_programs(Console(stderr=True), ["kubectl"])["kubectl"]
+    account = folder / "kubeconfig"
+    with FaultProxy(Cluster(kubectl=kubectl, kubeconfig=account), folder / "certificates", 1) as proxy:
+        proxy.streams.late = seconds
+        yield proxy.kubeconfig(account, folder / "late")
+
+
+def _keep_running(folder: Path, owning: psutil.Process, kubeconfig: Path) -> None:
+    command = [sys.executable, "-m", "admitter", "run", "--kubeconfig", str(kubeconfig)]
+    command += ["--bind", "127.0.0.1:0"]
     while owning.is_running():
+        (folder / "began").write_text(str((folder / "log").stat().st_size))
         with subprocess.Popen(command) as process:
             number = folder / "pid.new"
             number.write_text(str(process.pid))

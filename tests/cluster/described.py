@@ -1,5 +1,6 @@
 """Manifests of kinds that have operators, for the tests of ring 2, as users would write them."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,7 +78,9 @@ def training_runtime(
 ) -> Json:
     """A TrainingRuntime with a driver and nodes; each pod requests a CPU."""
     driver, node = _replicated(seconds, pod, "node", 1)
+    node = copy.deepcopy(node)
     node["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    node["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
     spec = {"mlPolicy": {"numNodes": 2}, "template": {"spec": {"replicatedJobs": [driver, node]}}}
     made = _manifest("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", namespace, name, spec)
     made["metadata"]["labels"] = {"trainer.kubeflow.org/framework": "torch"}

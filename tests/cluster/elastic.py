@@ -10,7 +10,7 @@ from typing import Any
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.controller import Controller
 from tests.cluster.objects import Json, elastic_quota, job
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, later_than
 
 CAPACITY = "admitter.dev/capacity"
 OVER_QUOTA = f"{CAPACITY}=over-quota"
@@ -105,6 +105,15 @@ class Tenants:
         self.submit(namespace, name, requests, priority)
         self.running(namespace, name)
 
+    def runs_newest(self, namespace: str, name: str, requests: dict[str, str], priority: str = "") -> None:
+        """The same of a Job that is admitted in a later second than each before it in its namespace."""
+        time = '{.status.conditions[?(@.type=="Admitted")].lastTransitionTime}'
+        path = f"{{range .items[*]}}{time} {{end}}"
+        before = self._get("workloads.admitter.dev", f"--namespace={namespace}", path=path).split()
+        if before:
+            later_than(self.cluster, max(before))
+        self.runs(namespace, name, requests, priority)
+
     def running(self, namespace: str, name: str) -> None:
         """Wait until the pod of a Job runs."""
         eventually(
@@ -127,19 +136,6 @@ class Tenants:
         selector = f"--selector=admitter.dev/job-uid={uid}"
         found = f"{{range .items[*]}}{path}{{end}}"
         return self._get("workloads.admitter.dev", f"--namespace={namespace}", selector, path=found)
-
-    def later_than(self, timestamp: str) -> None:
-        """Wait until the API server's clock shows a later second: timestamps tell no less."""
-        probe = self.name("clock")
-        self.made.append(("priorityclass", probe))
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 0}
-
-        def now() -> str:
-            self.cluster.run_kubectl("delete", "priorityclass", probe, "--ignore-not-found")
-            self.apply({**kind, "metadata": {"name": probe}})
-            return self._get("priorityclass", probe, path="{.metadata.creationTimestamp}")
-
-        eventually(lambda: now() > timestamp, what=f"a second after {timestamp}")
 
     def state(self, namespace: str, job_name: str) -> str:
         """The state of a Job's Workload."""

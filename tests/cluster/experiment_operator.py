@@ -22,13 +22,17 @@ async def operate(kubeconfig: Path) -> None:
     """Look at all Experiments again and again."""
     async with await HttpTransport.connect(kubeconfig) as transport:
         while True:
-            pods = (await transport.get("/api/v1/pods"))["items"]
-            for experiment in (await transport.get(f"/apis/{GROUP}/v1/experiments"))["items"]:
-                try:
-                    await _look(transport, experiment, [pod for pod in pods if _is_of(pod, experiment)])
-                except ApiError as error:
-                    print(error, file=sys.stderr, flush=True)
+            try:
+                await _look_at_all(transport)
+            except ApiError as error:  # the definition may be gone
+                print(error, file=sys.stderr, flush=True)
             await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _look_at_all(transport: HttpTransport) -> None:
+    pods = (await transport.get("/api/v1/pods"))["items"]
+    for experiment in (await transport.get(f"/apis/{GROUP}/v1/experiments"))["items"]:
+        await _look(transport, experiment, [pod for pod in pods if _is_of(pod, experiment)])
 
 
 async def _look(transport: HttpTransport, experiment: Json, pods: list[Json]) -> None:

@@ -99,3 +99,12 @@ class Person:
 
     def _asking(self) -> Sequence[str]:
         return [f"--as={self.name}", *(f"--as-group={group}" for group in self.groups)]
+
+
+def may_create(user: Cluster, namespace: str, kind: str) -> bool:
+    """Whether the API server lets a user make objects of a kind in a namespace."""
+    try:
+        answer = user.run_kubectl("auth", "can-i", "create", kind, f"--namespace={namespace}")
+    except KubectlError:  # kubectl fails if the answer is no
+        return False
+    return answer.strip() == "yes"

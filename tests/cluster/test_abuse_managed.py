@@ -11,6 +11,7 @@ from tests.cluster.abuse import Attacker
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
 from tests.cluster.team import Team
+from tests.cluster.test_elastic_policies import queued
 from tests.cluster.test_install import admitter
 from tests.cluster.waiting import eventually
 
@@ -109,8 +110,9 @@ def test_jobs_from_before_end_but_neither_start_nor_grow(team: Team, attacker: A
 def test_an_elastic_quota_takes_jobs_that_name_no_queue(team: Team, attacker: Attacker) -> None:
     team.apply(elastic_quota(team.namespace, min={"cpu": "1"}, manageAllJobs=True))
     eventually(lambda: team.active("elasticquota", "quota").get("status") == "True", what="a quota")
+    eventually(lambda: queued(team.cluster, team.namespace), what="API server that knows the quota")
     team.cluster.run_kubectl("label", "namespace", team.namespace, MANAGED)
-    eventually(lambda: allowed(team, plain(team, "tried")), what="API server that knows the quota")
+    eventually(lambda: not allowed(team, pod(team)), what="a managed namespace")
     attacker.create(plain(team, suspend=False))
     team.runs("plain")
     assert attacker.job("plain")["metadata"]["labels"] == {QUEUE: "elastic-quota"}
@@ -137,7 +139,7 @@ def test_a_cronjobs_jobs_need_a_queue_too(managed: Team, attacker: Attacker) -> 
             for e in managed.read("events", "--field-selector=involvedObject.name=plain")["items"]
         ),
         what="an event on the CronJob",
-        timeout=90,
+        timeout=200,
     )
     assert managed.pods("plain") == []
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import job, local_queue
 from tests.cluster.team import Team
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, later_than
 
 pytestmark = pytest.mark.cluster
 
@@ -44,6 +44,7 @@ def names_nobody(attacker: Attacker, other: Team) -> None:
     assert other.namespace not in words
 
 
+@pytest.mark.timeout(600)
 def test_an_eviction_does_not_name_a_workload_of_another_namespace(
     team: Team, other: Team, attacker: Attacker
 ) -> None:
@@ -72,6 +73,7 @@ def test_an_admission_out_of_order_does_not_name_a_workload_of_another_namespace
     team.runs("first")
     other.apply(job(other.namespace, SECRET, seconds=None, requests={"cpu": "2"}))
     eventually(lambda: other.reason(SECRET) == "InsufficientQuota", what="the other's Job that waits")
+    later_than(team.cluster, other.read("job", SECRET)["metadata"]["creationTimestamp"])
     attacker.create(job(team.namespace, "passes", seconds=None))
     eventually(lambda: f"ahead of {ANOTHER}" in read(attacker), what="an admission out of order")
     eventually(lambda: "Admitted" in team.events("passes"), what="an event of it")

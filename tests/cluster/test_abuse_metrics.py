@@ -8,6 +8,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.people import may_create
+from tests.cluster.team import Team
 from tests.cluster.test_run import running_controller
 from tests.cluster.waiting import eventually
 
@@ -35,27 +38,31 @@ def status(folder: Path, path: str = "/metrics", token: str = "") -> int:
         return error.code
 
 
-def test_metrics_are_for_users_that_may_get_them(
-    installed: Cluster, user: Cluster, namespace: str, tmp_path: Path
-) -> None:
+@pytest.mark.timeout(600)
+def test_metrics_are_for_users_that_may_get_them(own: ControlPlane, own_team: Team, tmp_path: Path) -> None:
+    """In a cluster of its own: beside another controller it would lead as soon as that is killed."""
+    namespace = own_team.namespace
     scope = f"--namespace={namespace}"
-    installed.run_kubectl("create", "serviceaccount", "scraper", scope)
-    tokens = {
-        name: installed.run_kubectl("create", "token", name, scope).strip() for name in ("user", "scraper")
-    }
-    assert user.run_kubectl("auth", "can-i", "create", "jobs", scope).strip() == "yes"
-    with running_controller(installed, tmp_path, *EVERYWHERE):
+    for name in ("user", "scraper"):
+        own.run_kubectl("create", "serviceaccount", name, scope)
+    edits = ("--clusterrole=edit", f"--serviceaccount={namespace}:user")
+    own.run_kubectl("create", "rolebinding", "user", *edits, scope)
+    user = own.service_account_kubeconfig(namespace, "user", tmp_path / "user")
+    tokens = {name: own.run_kubectl("create", "token", name, scope).strip() for name in ("user", "scraper")}
+    asking = Cluster(kubectl=own.kubectl, kubeconfig=user)
+    eventually(lambda: may_create(asking, namespace, "jobs"), what="a user that may make Jobs")
+    with running_controller(own, tmp_path, *EVERYWHERE):
         eventually(lambda: port(tmp_path), what="a controller that answers")
         assert [status(tmp_path, path) for path in ("/healthz", "/metrics")] == [200, 401]
         assert status(tmp_path, token="of-mine") == 401
         assert status(tmp_path, token=tokens["user"]) == status(tmp_path, token=tokens["scraper"]) == 403
         binding = f"{namespace}-scraper"
         role, account = "--clusterrole=admitter-metrics-reader", f"--serviceaccount={namespace}:scraper"
-        installed.run_kubectl("create", "clusterrolebinding", binding, role, account)
+        own.run_kubectl("create", "clusterrolebinding", binding, role, account)
         try:
             eventually(
                 lambda: status(tmp_path, token=tokens["scraper"]) == 200, what="a scraper that may by now"
             )
             assert status(tmp_path, token=tokens["user"]) == 403
         finally:
-            installed.run_kubectl("delete", "clusterrolebinding", binding)
+            own.run_kubectl("delete", "clusterrolebinding", binding)

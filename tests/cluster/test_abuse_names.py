@@ -32,8 +32,7 @@ def test_pods_of_a_deleted_job_are_not_covered_by_a_workload_of_the_same_name(
     pods = [pod["metadata"]["name"] for pod in team.pods("big")]
     name = team.workload("big")["metadata"]["name"]
     attacker.kubectl("delete", "job", "big", "--cascade=orphan")
-    attacker.kubectl("delete", "workload", name, "--ignore-not-found")
-    eventually(lambda: not team.workloads(), what="end of the Workload")
+    eventually(lambda: not team.workloads(), what="end of the Workload, by the controller")
     attacker.create(workload(team.namespace, name, "1m"))
     if then == "touched":
         for pod in pods:

@@ -16,27 +16,30 @@ pytestmark = pytest.mark.cluster
 
 ATTACK_SECONDS = 20
 MOST_EVICTIONS = 4
-"""Two by the rule, after 0 and 10 seconds; more if another test kills the controller meanwhile."""
+"""Two by the rule, after 0 and 10 seconds; as many more each time that another test kills the controller."""
 WAITS = "PreemptionBackedOff"
 
 log = logging.getLogger("abuse")
 
 
+@pytest.mark.timeout(600)
 def test_what_is_made_and_deleted_again_and_again_evicts_seldom(team: Team, attacker: Attacker) -> None:
     """A Workload within its own min, made by hand: it needs no Job and no pod to take back what was lent."""
     neighbour = shared_with_a_neighbour(team)
+    kills = team.controller.kills
     numbers, start = count(), time.monotonic()
     while time.monotonic() < start + ATTACK_SECONDS:
         name = f"unused-{next(numbers)}"
         attacker.create(owned(team, name))
         attacker.kubectl("delete", "workload", name)
-    evictions = evictions_of(team)
+    eventually(lambda: evictions_of(team) >= 1, what="a line of the log")
+    evictions, kills = evictions_of(team), team.controller.kills - kills
     log.info("%d attempts evicted %d times", next(numbers), evictions)
-    assert 1 <= evictions <= MOST_EVICTIONS
+    assert evictions <= MOST_EVICTIONS * (1 + kills)
     until = waits(team, attacker, numbers)
     honest = job(neighbour, "honest", pods=2, queue="owner", seconds=None)
     team.cluster.run_kubectl("create", "--filename=-", content=json.dumps(honest))
-    eventually(lambda: admitted_at(team, neighbour), what="admission of the neighbour's Job", timeout=30)
+    eventually(lambda: admitted_at(team, neighbour), what="admission of the neighbour's Job")
     assert admitted_at(team, neighbour) < until, "others of the queue take back their own at once"
 
 

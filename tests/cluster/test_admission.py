@@ -67,7 +67,8 @@ def test_priority_then_age(team: Team) -> None:
     eventually(lambda: team.state("blocks") == "Admitted", what="the first Job to be admitted")
     team.apply(job(team.namespace, "low", pod={"priorityClassName": classes["low"]}))
     team.apply(job(team.namespace, "high", pod={"priorityClassName": classes["high"]}, seconds=None))
-    eventually(lambda: team.reason("high") == "InsufficientQuota", what="both to wait")
+    for name in classes:
+        eventually(lambda name=name: team.reason(name) == "InsufficientQuota", what=f"{name} to wait")  # type: ignore[misc]
     assert team.workload("high")["spec"]["priority"] == 100
     assert team.workload("high")["spec"]["priorityClassName"] == classes["high"]
     team.kubectl("delete", "job", "blocks")
@@ -81,9 +82,9 @@ def test_strict_fifo_holds_back_what_would_fit(team: Team) -> None:
     eventually(lambda: team.state("runs") == "Admitted", what="the first Job to be admitted")
     first = team.priority_class("first", 10)
     team.apply(job(team.namespace, "head", pods=2, pod={"priorityClassName": first}))
+    eventually(lambda: team.reason("head") == "InsufficientQuota", what="the large Job to wait for quota")
     team.apply(job(team.namespace, "small"))
     eventually(lambda: team.reason("small") == "BehindHead", what="the small Job to wait behind the large")
-    eventually(lambda: team.reason("head") == "InsufficientQuota", what="the large one to wait for quota")
     team.kubectl("delete", "job", "runs")
     eventually(lambda: team.states() == {"Finished": 2}, what="both to finish")
 

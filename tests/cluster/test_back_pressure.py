@@ -15,10 +15,10 @@ from tests.cluster.waiting import eventually
 from tests.faults.controlled import Controlled, OrderAuditor, asks, controlled, for_seconds
 from tests.faults.rules import Rule, cut_after, cut_before, slow, throttled
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.cluster
 
 QUEUES = ("strict", "left", "right")
-JOBS_A_QUEUE = 70
+JOBS_A_QUEUE = 42
 CPU = 24
 LARGE = 16
 CAN_WAIT = {"event", "reason", "queue status"}

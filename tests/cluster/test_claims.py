@@ -19,9 +19,10 @@ def test_what_ends_is_kept_for_the_owner_that_waits(team: Team) -> None:
     eventually(lambda: team.reason("owner") == "InsufficientQuota", what="the owner to wait")
     team.apply(job(team.namespace, "late-0", seconds=None, queue="a"))
     team.kubectl("delete", "job", "early-0")
+    eventually(lambda: not team.pods("early-0"), what="the end of what was borrowed")
     team.controller.restart()
     team.apply(job(team.namespace, "late-1", seconds=None, queue="a"))
-    eventually(lambda: team.reason("late-1") != "", what="the new controller to decide")
+    eventually(lambda: team.reason("late-0") and team.reason("late-1"), what="the new controller to decide")
     assert team.state("late-0") == team.state("late-1") == "Pending"
     said = ask(team, "explain", "late-1", f"--namespace={team.namespace}")
     assert f"1 cpu are kept for {team.namespace}/owner, as ClusterQueue {team.namespace}-b owns them" in said

@@ -42,6 +42,7 @@ def test_what_was_lent_is_taken_back_and_used_only_when_the_pods_have_gone(team:
         deleting(team, "over")
         eventually(lambda: team.reason("owner") == "Preempting", what="the owner's place to be kept")
         team.apply(job(team.namespace, "sneaks", pods=1, seconds=None, queue="b"))
+        eventually(lambda: team.reason("sneaks"), what="the newcomer to wait")
         assert team.pods("owner") == []
         team.controller.kill()
         let_go(team, "over")

@@ -14,10 +14,11 @@ from tests.cluster.waiting import eventually
 from tests.faults.controlled import controlled
 from tests.faults.rules import Call, Rule, cut_after
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.cluster
 
 CRDS = Path(__file__).parents[2] / "crds"
-SOON_SECONDS = 5.0
+SOON_SECONDS = 15.0
+"""It takes one or two, on a machine with nothing else to do."""
 ATTEMPTS = 9
 """After so many the next one comes 25.6 s later, if nothing hurries it."""
 
@@ -50,7 +51,7 @@ def test_jobs_are_admitted_soon_after_all_definitions_are_back(
         eventually(lambda: own_team.state("before") == "Finished", what="a Job from before")
         kinds = definitions(own)
         delete_definitions(own, *kinds)
-        eventually(lambda: controller.log.count('"kind missing"') == len(kinds), what="missing kinds")
+        eventually(lambda: controller.log.count('"kind missing"') >= len(kinds), what="missing kinds")
         controller.proxy.rules = (Rule("counted", cut_after, attempts),)
         own_team.apply(job(own_team.namespace, "waits"))
         eventually(lambda: attempts.number >= ATTEMPTS, timeout=90, what="failures")

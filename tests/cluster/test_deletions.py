@@ -38,25 +38,32 @@ def counts(team: Team, kind: str, name: str) -> tuple[int, int]:
     return status.get("admittedWorkloads", 0), status.get("pendingWorkloads", 0)
 
 
-def refused(team: Team, kind: str, name: str) -> str:
-    with pytest.raises(KubectlError) as error:
-        team.kubectl("delete", f"{kind}.admitter.dev", name)
-    return str(error.value)
+def refused(team: Team, kind: str, name: str, words: str) -> str:
+    """Wait until the API server would refuse a deletion in these words, and be refused."""
+    eventually(lambda: words in answer(team, kind, name, "--dry-run=server"), what=words)
+    return answer(team, kind, name)
+
+
+def answer(team: Team, kind: str, name: str, *options: str) -> str:
+    """Why a deletion is refused; empty if it is not."""
+    try:
+        team.kubectl("delete", f"{kind}.admitter.dev", name, *options)
+    except KubectlError as error:
+        return str(error)
+    return ""
 
 
 def test_what_holds_quota_is_not_deleted_and_the_message_says_how_many_hold_it(used: Team) -> None:
     queue, flavor, cohort = used.cluster_queue, used.flavor("on-demand"), f"{used.namespace}-all"
     holds = "is in use: 1 admitted, 2 waiting. Set its spec.stopPolicy to HoldAndDrain"
-    told = refused(used, "clusterqueue", queue)
-    assert f"ClusterQueue {queue} {holds}" in told
+    told = refused(used, "clusterqueue", queue, f"ClusterQueue {queue} {holds}")
     assert f"kubectl annotate clusterqueues.admitter.dev {queue} {FORCE}=true" in told
-    told = refused(used, "localqueue", "main")
-    assert f"LocalQueue main {holds}" in told
+    told = refused(used, "localqueue", "main", f"LocalQueue main {holds}")
     assert f"localqueues.admitter.dev main --namespace={used.namespace} {FORCE}=true" in told
-    assert f"ResourceFlavor {flavor} is in use: 2 cpu in ClusterQueue {queue}." in refused(
-        used, "resourceflavor", flavor
-    )
-    told = refused(used, "cohort", cohort)  # by either rule: the API server tells of one of them
+    words = f"ResourceFlavor {flavor} is in use: 2 cpu in ClusterQueue {queue}."
+    assert words in refused(used, "resourceflavor", flavor, words)
+    # By either rule: the API server tells of one of them.
+    told = refused(used, "cohort", cohort, f"Cohort {cohort} is in use: 2")
     assert (
         f"Cohort {cohort} is in use: 2 cpu of {flavor}." in told
         or f"2 waiting in ClusterQueue {queue}" in told
@@ -66,12 +73,13 @@ def test_what_holds_quota_is_not_deleted_and_the_message_says_how_many_hold_it(u
 def test_a_stopped_queue_without_admitted_workloads_may_go_whatever_waits(used: Team) -> None:
     queue, flavor = used.cluster_queue, used.flavor("on-demand")
     used.patch("clusterqueue", queue, {"spec": {"stopPolicy": "Hold"}})
-    assert "1 admitted, 0 waiting" in refused(used, "clusterqueue", queue)
+    assert "1 admitted, 0 waiting" in refused(used, "clusterqueue", queue, "1 admitted, 0 waiting")
     used.patch("clusterqueue", queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
     eventually(lambda: counts(used, "clusterqueue", queue) == (0, 3), what="the drain")
     eventually(lambda: not unused(used, queue), what="what is in use")
-    used.kubectl("delete", "resourceflavor", flavor)
-    used.kubectl("delete", "cohort.admitter.dev", f"{used.namespace}-all")
+    # A flavor and a Cohort may go when the API server's own copy of the ClusterQueue says so too.
+    eventually(lambda: not answer(used, "resourceflavor", flavor), what="the end of the flavor")
+    eventually(lambda: not answer(used, "cohort", f"{used.namespace}-all"), what="the end of the Cohort")
     used.kubectl("delete", "clusterqueue.admitter.dev", queue)
 
 
@@ -96,12 +104,13 @@ def test_a_flavor_and_a_cohort_that_workloads_wait_for_are_not_deleted(team: Tea
     team.apply(job(team.namespace, "waits"))
     eventually(lambda: counts(team, "clusterqueue", queue) == (0, 1), what="the counts")
     waits = f"is in use: 1 waiting in ClusterQueue {queue}, which names it."
-    assert f"ResourceFlavor {flavor} {waits}" in refused(team, "resourceflavor", flavor)
-    assert f"Cohort {cohort} {waits}" in refused(team, "cohort", cohort)
+    for kind, name in (("ResourceFlavor", flavor), ("Cohort", cohort)):
+        words = f"{kind} {name} {waits}"
+        assert words in refused(team, kind.lower(), name, words)
     team.kubectl("delete", "job", "waits")
     eventually(lambda: counts(team, "clusterqueue", queue) == (0, 0), what="the counts")
-    team.kubectl("delete", "resourceflavor", flavor)
-    team.kubectl("delete", "cohort.admitter.dev", cohort)
+    eventually(lambda: not answer(team, "resourceflavor", flavor), what="the end of the flavor")
+    eventually(lambda: not answer(team, "cohort", cohort), what="the end of the Cohort")
 
 
 def test_the_annotation_forces_it(used: Team) -> None:

@@ -8,6 +8,7 @@ import pytest
 from admitter.names import CONTROLLER_USER, GPU_MEMORY, GPU_MEMORY_ALIASES
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, elastic_quota, job, resource_flavor
+from tests.cluster.people import may_create
 from tests.cluster.test_validation import refused
 from tests.cluster.waiting import eventually
 
@@ -183,6 +184,7 @@ def test_an_administrator_of_quota_sets_shares(user: Cluster, installed: Cluster
     account = f"--serviceaccount={namespace}:user"
     role = "--clusterrole=admitter-admin"
     installed.run_kubectl("create", "rolebinding", "more", role, account, f"--namespace={namespace}")
+    eventually(lambda: may_create(user, namespace, "elasticquotas.admitter.dev"), what="a role that is known")
     create(user, elastic_quota(namespace, min={"cpu": 4}))
     patch(user, namespace, {"spec": {"min": {"cpu": 5}}})
     user.run_kubectl("delete", "eq", "quota", f"--namespace={namespace}")

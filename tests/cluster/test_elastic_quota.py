@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.elastic import CAPACITY, OVER_QUOTA, Tenants
 from tests.cluster.objects import elastic_quota, local_queue, resource_flavor
 from tests.cluster.test_elastic_policies import queued
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, later_than
 
 pytestmark = pytest.mark.cluster
 
@@ -24,15 +24,16 @@ def test_what_others_leave_is_shared_by_what_each_is_guaranteed(tenants: Tenants
     tenants.node("slices", {"nvidia.com/gpu-10gb": "20"})
     for namespace in (a, b):
         for number in range(1, 5):
-            tenants.runs(namespace, f"job-{number}", SLICE)
+            tenants.runs_newest(namespace, f"job-{number}", SLICE)
     eventually(lambda: tenants.used(MEMORY, a, b, c) == ["40", "40", "0"], what="40/40/0")
     eventually(lambda: tenants.pods(b, f"-l={OVER_QUOTA}") == ["job-2", "job-3", "job-4"], what="b's labels")
-    assert tenants.pods(b, "-l=nos.nebuly.com/capacity=in-quota") == ["job-1"]
+    other = "-l=nos.nebuly.com/capacity=in-quota"
+    eventually(lambda: tenants.pods(b, other) == ["job-1"], what="its label by the other name")
     assert tenants.pods(a, f"-l={OVER_QUOTA}") == []
-    tenants.runs(a, "job-5", SLICE)
+    tenants.runs_newest(a, "job-5", SLICE)
     eventually(lambda: tenants.used(MEMORY, a, b, c) == ["50", "30", "0"], what="50/30/0")
     eventually(lambda: tenants.pods(a, f"-l={OVER_QUOTA}") == ["job-5"], what="a's labels")
-    assert tenants.pods(b) == ["job-1", "job-2", "job-3"], "the newest had to go"
+    eventually(lambda: tenants.pods(b) == ["job-1", "job-2", "job-3"], what="the newest to go")
     tenants.submit(a, "job-6", SLICE)
     words = (
         f"InsufficientQuota: asks for 10 admitter.dev/gpu-memory from ElasticQuota {a}/quota: 80 of 80 "
@@ -60,15 +61,15 @@ def test_story_2(tenants: Tenants) -> None:
     tenants.node("gpus", {GPU: "10"})
     for namespace, sizes in ((a, "1111"), (b, "12"), (c, "111")):
         for number, size in enumerate(sizes):
-            tenants.runs(namespace, f"job-{number}", {GPU: size})
+            tenants.runs_newest(namespace, f"job-{number}", {GPU: size})
     eventually(lambda: tenants.used(GPU, a, b, c) == ["4", "3", "3"], what="4/3/3")
-    tenants.runs(b, "claims", {GPU: "1"})
+    tenants.runs_newest(b, "claims", {GPU: "1"})
     eventually(lambda: tenants.used(GPU, a, b, c) == ["3", "4", "3"], what="3/4/3")
     assert tenants.pods(a) == ["job-0", "job-1", "job-2"], "the newest of those beyond their min"
     assert len(tenants.pods(c)) == 3
     tenants.delete("job", "job-2", a)
     tenants.delete("job", "job-3", a)
-    tenants.runs(b, "fifth", {GPU: "1"})
+    tenants.runs_newest(b, "fifth", {GPU: "1"})
     eventually(lambda: tenants.used(GPU, a, b, c) == ["2", "5", "3"], what="2/5/3")
     high = tenants.priority_class("high", 1000)
     tenants.runs(b, "important", {GPU: "1"}, priority=high)
@@ -129,7 +130,7 @@ def test_the_oldest_quota_of_a_namespace_is_in_force(tenants: Tenants) -> None:
     said = (
         f"NamespaceNotFound: spec.namespaces names {nowhere}, which does not exist; it works for the others"
     )
-    assert _says(tenants, "ceq", "composite", other, said)
+    eventually(lambda: _says(tenants, "ceq", "composite", other, said), what=said)
     tenants.apply(
         elastic_quota(other, "late", min={GPU: 1}), elastic_quota(other, "both", namespaces=[a, nowhere])
     )
@@ -168,7 +169,7 @@ def test_all_jobs_of_a_namespace_are_governed_if_the_quota_says_so(tenants: Tena
     tenants.node("gpus", {GPU: "4"})
     eventually(lambda: tenants.shows("job", "old", before, "{.status.active}") == "1", what="the old Job")
     # A Job of the very second in which a quota begins to manage all would be managed too.
-    tenants.later_than(tenants.shows("job", "old", before, "{.metadata.creationTimestamp}"))
+    later_than(tenants.cluster, tenants.shows("job", "old", before, "{.metadata.creationTimestamp}"))
     a = tenants.quota("a", min={GPU: 1}, manageAllJobs=True)
     tenants.apply(elastic_quota(a, "for-b", min={GPU: 1}, namespaces=[before], manageAllJobs=True))
     tenants.in_force("ceq", a, "for-b")
@@ -189,7 +190,7 @@ def test_jobs_that_run_already_are_left_alone_when_a_quota_begins_to_manage_all(
     tenants.submit(a, "old", {GPU: "1"}, queue=None)
     tenants.running(a, "old")
     made = tenants.shows("job", "old", a, "{.metadata.creationTimestamp}")
-    tenants.later_than(made)
+    later_than(tenants.cluster, made)
     tenants.patch("eq", "quota", a, {"spec": {"manageAllJobs": True}})
     since = f"{{.status.managedSince.{a}}}"
     eventually(lambda: tenants.shows("eq", "quota", a, since) > made, what="the status to say since when")
@@ -213,7 +214,7 @@ def test_what_a_quota_does_not_name_is_not_limited(tenants: Tenants) -> None:
     tenants.runs(a, "cpus", {"cpu": "2", "memory": "1Gi"})
     assert tenants.workload(a, "cpus", "{.status.admission.podSets[0].usage}") in {"", "{}"}
     assert tenants.shows("eq", "quota", a, "{.status.used}") == json.dumps({GPU: "0"}, separators=(",", ":"))
-    assert tenants.pods(a, f"-l={CAPACITY}=in-quota") == ["cpus"]
+    eventually(lambda: tenants.pods(a, f"-l={CAPACITY}=in-quota") == ["cpus"], what="the label")
 
 
 def test_a_whole_job_goes_wherever_its_pods_are(tenants: Tenants) -> None:
@@ -224,4 +225,7 @@ def test_a_whole_job_goes_wherever_its_pods_are(tenants: Tenants) -> None:
     for number in range(2):
         tenants.runs(a, f"job-{number}", {GPU: "1"})
     tenants.runs(b, "owner", {GPU: "2"})
-    assert [tenants.state(a, f"job-{number}") for number in range(2)] == ["Pending", "Pending"]
+    eventually(
+        lambda: [tenants.state(a, f"job-{number}") for number in range(2)] == ["Pending", "Pending"],
+        what="both to wait",
+    )

@@ -19,8 +19,9 @@ def of_pods(tenants: Tenants, namespace: str) -> str:
     return tenants.cluster.run_kubectl("get", "pods", f"--namespace={namespace}", f"-o=jsonpath={path}")
 
 
+@pytest.mark.timeout(600)
 def test_a_victim_with_a_grace_period_reads_its_end_and_is_evicted_then(tenants: Tenants) -> None:
-    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "30s"})
+    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "60s"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})
     kills = tenants.controller.kills
@@ -56,7 +57,7 @@ def test_an_eviction_is_cancelled_once_no_workload_waits_for_the_quota(tenants: 
 
 
 def test_no_workload_is_evicted_before_its_minimum_runtime_is_over(tenants: Tenants) -> None:
-    a = tenants.quota("a", max={GPU: 1}, preemption={"minRuntime": "8s"})
+    a = tenants.quota("a", max={GPU: 1}, preemption={"minRuntime": "15s"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})
     kills = tenants.controller.kills
@@ -66,4 +67,4 @@ def test_no_workload_is_evicted_before_its_minimum_runtime_is_over(tenants: Tena
     tenants.running(b, "owner")
     went = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Evicted")].lastTransitionTime}')
     ran = datetime.fromisoformat(went) - datetime.fromisoformat(since)
-    assert 8 <= ran.total_seconds() < 8 + tenants.controller.soon(kills)
+    assert 15 <= ran.total_seconds() < 15 + tenants.controller.soon(kills)

@@ -127,7 +127,7 @@ def test_a_parent_bounds_its_children_and_the_root_follows_the_nodes(team: Team,
         f"the max of ClusterQueue {third} for cpu of {nodes.flavor} is 11, more than the max 9 of Cohort "
         f"{parent}, which counts"
     )
-    assert team.active("lq", "child3")["status"] == "True"
+    eventually(lambda: team.active("lq", "child3").get("status") == "True", what="its LocalQueue to work")
     asks(team, "child3", 1)
     team.kubectl("delete", "job", "child2-0", "child2-1", "child2-2", "child2-3", "child2-4", "child2-5")
     eventually(lambda: admitted(team)["child3"] == 1, what="a child over its parent to work")

@@ -8,7 +8,7 @@ import yaml
 
 from tests.cluster.team import Team
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 
 def test_the_api_server_takes_the_queues_for_its_nodes(team: Team) -> None:

@@ -109,6 +109,7 @@ def changes(team: Team) -> Iterator[Json | str]:
     yield f"ClusterQueue/{team.namespace}-b"
 
 
+@pytest.mark.timeout(600)
 def test_what_is_foreseen_happens(team: Team, tmp_path: Path) -> None:
     """Twenty changes; after each one just those hold quota that were forecast to."""
     preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
@@ -126,6 +127,8 @@ def test_what_is_foreseen_happens(team: Team, tmp_path: Path) -> None:
     for change in changes(team):
         expected = predicted(team, tmp_path, change)
         make(team, change)
+        if isinstance(change, dict) and change["kind"] == "Job":
+            eventually(partial(team.state, change["metadata"]["name"]), what="a Workload of the new Job")
         what = f"{sorted(expected)} after {json.dumps(change)}"
         eventually(partial(is_so, team, expected), what=what)
         made += 1

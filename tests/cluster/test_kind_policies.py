@@ -263,6 +263,10 @@ def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) ->
     owner = space.admitted()
     with pytest.raises(KubectlError, match=REMEDY):
         space.patch("experiment/trial", {"metadata": {"labels": {"admitter.dev/queue-name": None}}})
-    assert space.make(space.child(owner), space.operator)["spec"]["suspend"] is False
+    for name, marked in (("child", True), ("beside", False)):  # all that has children there was admitted
+        made = space.make(space.child(owner, name, marked=marked), space.operator)
+        assert made["spec"]["suspend"] is False
+    loose = space.child(owner, "loose", marked=False)
+    del loose["metadata"]["ownerReferences"]
     with pytest.raises(KubectlError, match="is managed: a Job there names its queue"):
-        space.make(space.child(owner, "loose", marked=False), space.operator)
+        space.make(loose, space.operator)

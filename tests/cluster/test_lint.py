@@ -28,7 +28,7 @@ from tests.cluster.objects import (
     resource_flavor,
 )
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 TEAMS = ("team-a", "team-b")
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "queues.yaml"

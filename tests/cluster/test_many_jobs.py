@@ -11,7 +11,7 @@ from tests.cluster.objects import job
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 JOBS = 200
 KILLS = 8
@@ -39,9 +39,9 @@ def test_200_jobs_finish_once_each_within_quota_while_the_controller_is_killed(
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         team.apply(*(job(team.namespace, f"job-{number:03}", seconds=1) for number in range(JOBS)))
         for moment in kill_at:
-            eventually(partial(reached, team, moment), timeout=240, what=f"{moment} Jobs done")
+            eventually(partial(reached, team, moment), timeout=600, what=f"{moment} Jobs done")
             team.controller.kill()
-        eventually(lambda: finished(team) == JOBS, timeout=240, what="all Jobs done")
+        eventually(lambda: finished(team) == JOBS, timeout=600, what="all Jobs done")
         eventually(lambda: team.states() == {"Finished": JOBS}, what="all Workloads finished")
 
     assert auditor.excesses == []

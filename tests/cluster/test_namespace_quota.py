@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ class Tenant(Team):
     def limits(self, expected: dict[str, str]) -> None:
         """Wait until its queue limits just that, and works."""
         eventually(lambda: self.queue().get("limits") == expected, what=f"limits {expected}")
-        eventually(lambda: self.shown() == "Ready", what="a queue that works")
+        eventually(lambda: self.shown() == "Ready" and self.local_queue(), what="queues that work")
 
     def shown(self) -> str:
         """The reason of its ClusterQueue's condition Active."""
@@ -176,6 +177,8 @@ def test_a_namespace_that_is_deleted_frees_all_that_it_had(tenant: Tenant, insta
 def test_an_object_that_was_made_by_hand_is_left_alone(tenant: Tenant) -> None:
     own = cluster_queue(tenant.namespace, {}, tenant.namespace)
     tenant.apply(own, local_queue(tenant.namespace, "elsewhere", tenant.namespace))
+    for kind in ("clusterqueue", "localqueue"):  # else one of them is told of before the other is known
+        eventually(partial(tenant.active, kind, tenant.namespace), what=f"a controller that knows the {kind}")
     tenant.annotate({QUOTA: '{"cpu": "64"}'})
     words = f"ClusterQueue {tenant.namespace} was not made for this namespace, and stays as it is"
     eventually(lambda: tenant.events(tenant.namespace).get("QueueNameTaken") == words, what="the event")
@@ -209,9 +212,15 @@ def test_a_restart_writes_nothing(tenant: Tenant) -> None:
     tenant.limits({"cpu": "64"})
     tenant.annotate({QUOTA: "64"})
     eventually(lambda: tenant.shown() == "InvalidAnnotation", what="the condition")
-    eventually(lambda: tenant.active("localqueue", tenant.namespace), what="the LocalQueue's")
-    about = ("events", f"--field-selector=involvedObject.name={tenant.namespace}")
-    eventually(lambda: tenant.read(*about)["items"], what="the event")
+    # Its ClusterQueue and its LocalQueue have the same name, and may have events too.
+    named = f"involvedObject.kind=Namespace,involvedObject.name={tenant.namespace}"
+    about = ("events", f"--field-selector={named}")
+    eventually(
+        lambda: "InvalidAnnotation" in {each["reason"] for each in tenant.read(*about)["items"]},
+        what="the event",
+    )
+    visible = ("localqueue", tenant.namespace)
+    eventually(lambda: tenant.read(*visible)["status"].get("clusterQueue"), what="what it tells of its queue")
     before, told = tenant.versions(), tenant.read(*about)["items"]
     tenant.controller.restart()
     tenant.apply(local_queue(tenant.namespace, tenant.namespace, "later"))

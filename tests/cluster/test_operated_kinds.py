@@ -117,7 +117,7 @@ def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavor(users: U
         users.submit("victim")
         users.runs("victim", pods=size)
         assert all("accelerator" in pod["spec"]["nodeSelector"] for pod in users.pods("victim"))
-        users.submit("preemptor", nodeSelector={"accelerator": "vendor1"}, priorityClassName=high)
+        users.submit("preemptor", nodeSelector={"instance-type": "spot"}, priorityClassName=high)
         users.runs("preemptor", pods=size)
         users.runs("victim", pods=size)
         assert users.condition("victim", "Preempted")

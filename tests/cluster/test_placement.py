@@ -14,7 +14,7 @@ from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job, local_queue
 from tests.cluster.people import JOBS, Person
 from tests.cluster.team import Team
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, later_than
 
 pytestmark = pytest.mark.cluster
 
@@ -104,6 +104,11 @@ class Placing:
         done = "jsonpath={.status.succeeded}"
         eventually(lambda: self.team.kubectl("get", "job", name, f"-o={done}") == "1", what=f"end of {name}")
 
+    def limits(self, queue: str) -> Json | None:
+        """What a ClusterQueue limits; None if there is no such queue, or no limit."""
+        found = self.team.read("clusterqueues", f"--field-selector=metadata.name={queue}")["items"]
+        return found[0]["spec"].get("limits") if found else None
+
     def names(self, kind: str) -> set[str]:
         """What there is of a kind that the test has made."""
         items = self.team.cluster.read(kind)["items"]
@@ -175,6 +180,7 @@ def test_labels_and_fixed_queues(placing: Placing) -> None:
     rest = placing.team.cluster_queue
     placing.policy({"from": "Label", "label": "wants"}, {"from": "Queue", "queue": rest})
     gold = placing.team.offers({"cpu": {"on-demand": "4"}}, name="gold", flavors=False)
+    eventually(lambda: placing.team.active("cq", gold), what="a controller that knows the queue")
     placing.person.makes(placing.plain("rich", wants=f"root.{gold}"))
     placing.person.makes(placing.plain("poor", wants="nothing"))
     placing.placed(gold, "rich")
@@ -193,6 +199,7 @@ def test_a_job_without_a_queue_waits_until_there_is_one(placing: Placing) -> Non
     resumed = placing.person.patches("job", "work", {"spec": {"suspend": False}})
     assert resumed["spec"]["suspend"] is True
     placing.team.apply(local_queue(placing.name, gold))  # first: else one may be made for it
+    eventually(lambda: placing.team.active("lq", "main"), what="a controller that knows the LocalQueue")
     placing.team.offers({"cpu": {"on-demand": "1"}})
     placing.placed("main")
     placing.finished()
@@ -233,13 +240,7 @@ def test_jobs_from_before_are_left_alone(placing: Placing) -> None:
     placing.person.makes(long)
     placing.person.makes(placing.plain("paused") | {"spec": placing.plain()["spec"] | {"suspend": True}})
     placing.team.runs("old")
-    last = placing.team.read("job", "paused")["metadata"]["creationTimestamp"]
-
-    def later() -> bool:
-        now = placing.person.makes(placing.plain("tried"), "--dry-run=server")
-        return bool(now["metadata"]["creationTimestamp"] > last)
-
-    eventually(later, what="another second")
+    later_than(placing.team.cluster, placing.team.read("job", "paused")["metadata"]["creationTimestamp"])
     placing.policy({"from": "Namespace", "create": True})
     placing.person.makes(placing.plain())
     placing.finished()
@@ -304,10 +305,18 @@ def test_a_job_is_placed_by_the_next_policy_when_its_queue_goes_with_its_own(pla
     placing.person.makes(placing.plain("first"))
     placing.finished("first")
     placing.team.patch("clusterqueue", stopped, {"spec": {"stopPolicy": "Hold"}})
+    eventually(lambda: placing.team.active("cq", stopped).get("reason") == "Stopped", what="a stop")
     placing.person.makes(placing.plain())
     placing.placed(stopped)
     placing.person.makes(placing.plain("named", **{QUEUE: "nowhere"}))
+    # A controller that sees the end of the queue before that of the policy makes it anew, and not stopped.
+    keep = {"metadata": {"finalizers": ["example.com/keep"]}}
+    placing.team.patch("clusterqueue", stopped, keep)
+    Person(placing.team.cluster, placing.name, "eve").may(JOBS).makes(placing.plain("denied"))
+    placing.told("SubmitDenied", "user eve may not submit to queue", "denied")
     placing.team.kubectl("delete", "placementpolicy", placing.name)
+    placing.told("PlacementEnded", "resume it yourself, or give it a queue", "denied")
+    placing.team.patch("clusterqueue", stopped, {"metadata": {"finalizers": None}})
     eventually(lambda: placing.team.reason("work") == "ClusterQueueNotFound", what="end of the queue")
     placing.team.apply(placing.manifest({"from": "Namespace", "create": True}))
     placing.placed(placing.name)
@@ -327,7 +336,7 @@ def test_no_user_takes_the_queue_of_a_namespace(placing: Placing) -> None:
         placing.told("NotPlaced", words, "late")
         placing.team.cluster.run_kubectl("annotate", "namespace", other, f'{quota}={{"cpu": "4"}}')
         eventually(
-            lambda: placing.team.read("clusterqueue", other)["spec"].get("limits") == {"cpu": "4"},
+            lambda: placing.limits(other) == {"cpu": "4"},
             what="the quota of the namespace",
         )
         metadata = placing.team.read("clusterqueue", other)["metadata"]
@@ -376,6 +385,7 @@ def test_a_rule_that_means_nothing_is_refused(installed: Cluster, rule: Json, wo
     assert words in str(caught.value)
 
 
+@pytest.mark.timeout(600)
 def test_a_job_of_a_user_that_may_not_submit_waits_until_the_user_may(placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     eve = Person(placing.team.cluster, placing.name, "eve@example.com").may(JOBS)
@@ -409,6 +419,7 @@ def test_an_elastic_quota_that_manages_all_comes_first(placing: Placing) -> None
     placing.finished()
 
 
+@pytest.mark.timeout(600)
 def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placing: Placing) -> None:
     placing.policy({"from": "User", "create": True})
     spec = placing.plain()["spec"]
@@ -424,9 +435,10 @@ def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placin
         jobs = installed.read("jobs", f"--namespace={placing.name}")["items"]
         return [j["metadata"].get("labels", {}).get(QUEUE) for j in jobs]
 
-    eventually(lambda: placing.person.name in queues(), timeout=100, what="a placed Job of the CronJob")
+    eventually(lambda: placing.person.name in queues(), timeout=200, what="a placed Job of the CronJob")
 
 
+@pytest.mark.timeout(600)
 def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster, placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     numbers = count(1)

@@ -12,6 +12,7 @@ import pytest
 
 from admitter.convert.pod_requests import pod_requests
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
@@ -46,6 +47,12 @@ def limits(installed: Cluster, namespace: str) -> list[Json]:
         metadata = {"name": f"limits-{number}", "namespace": namespace}
         manifest = {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
         installed.run_kubectl("create", "-f-", content=json.dumps(manifest))
+
+    def known() -> bool:
+        (found,) = made(installed, namespace, {"containers": [container("a")]})["spec"]["containers"]
+        return bool(found["resources"].get("limits") == {"cpu": "8", "memory": "16Gi"})
+
+    eventually(known, what="an API server that knows the limits")
     return [item["spec"] for item in installed.read("limitrange", f"--namespace={namespace}")["items"]]
 
 
@@ -97,14 +104,20 @@ SHAPES: dict[str, Json] = {
 }
 
 
+def made(cluster: Cluster, namespace: str, template: Json) -> Json:
+    """What the API server would make of a pod."""
+    metadata = {"name": "tried", "namespace": namespace}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template}
+    command = ("create", "--dry-run=server", "--output=json", "-f-")
+    found: Json = json.loads(cluster.run_kubectl(*command, content=json.dumps(manifest)))
+    return found
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("overhead", [False, True], ids=["", "with overhead"])
 def test_counted_as_the_api_server_does(
     installed: Cluster, namespace: str, limits: list[Json], runtime_class: Json, shape: str, overhead: bool
 ) -> None:
     template = SHAPES[shape] | ({"runtimeClassName": namespace} if overhead else {})
-    metadata = {"name": "tried", "namespace": namespace}
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template}
-    command = ("create", "--dry-run=server", "--output=json", "-f-")
-    made = json.loads(installed.run_kubectl(*command, content=json.dumps(manifest)))
-    assert pod_requests(template, limits, {namespace: runtime_class}) == pod_requests(made["spec"])
+    spec = made(installed, namespace, template)["spec"]
+    assert pod_requests(template, limits, {namespace: runtime_class}) == pod_requests(spec)

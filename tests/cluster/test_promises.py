@@ -74,6 +74,7 @@ def test_a_victim_is_told_for_which_workload_it_makes_room_now(team: Team) -> No
         urgent = {"priorityClassName": team.priority_class(name, priority)}
         team.apply(job(team.namespace, name, seconds=None, pod=urgent))
         eventually(partial(makes_room, team, "v", name), what=f"v to make room for {name}")
+    eventually(lambda: "generation" in place(team, "h"), what="the place of h to be written")
     assert team.workload("v")["status"]["preemption"]["generation"] == place(team, "h")["generation"] == 1
     eventually(lambda: "admission" not in place(team, "p"), what="the place of p to be given up")
     let_go(team, "v")

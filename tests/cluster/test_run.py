@@ -85,7 +85,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert team.condition("early", "Evicted")["reason"] == "JobChanged"
 
         controller.send_signal(signal.SIGTERM)
-        assert controller.wait(timeout=20) == 0
+        assert controller.wait(timeout=60) == 0
         assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
@@ -118,7 +118,7 @@ def test_a_user_that_may_not_be_the_controller_is_told_so(bare: ControlPlane, tm
     subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
     viewer = bare.service_account_kubeconfig("default", "default", tmp_path / "viewer")
     controller = run_as(viewer, tmp_path)
-    assert controller.wait(timeout=30) == 1
+    assert controller.wait(timeout=60) == 1
     said = (tmp_path / "log").read_text()
     assert "system:serviceaccount:default:default is not the controller's account" in said
     assert "kubectl create token admitter-controller --namespace admitter-system" in said

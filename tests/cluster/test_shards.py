@@ -15,7 +15,15 @@ from admitter.election.rendezvous import ranked, shard_of
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.auditor import Auditor
-from tests.cluster.objects import ADMITTER, Json, cluster_queue, job, local_queue, resource_flavor
+from tests.cluster.objects import (
+    ADMITTER,
+    DELETE_IN_USE,
+    Json,
+    cluster_queue,
+    job,
+    local_queue,
+    resource_flavor,
+)
 from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -132,6 +140,12 @@ def jobs(team: Team, queue: str, name: str, number: int) -> list[Json]:
     return [job(team.namespace, f"{name}-{n}", queue=queue) for n in range(number)]
 
 
+def admitting_queues(team: Team) -> set[str]:
+    """The ClusterQueues that have admitted any Workload."""
+    admissions = (w.get("status", {}).get("admission") for w in team.workloads().values())
+    return {each["clusterQueue"] for each in admissions if each}
+
+
 def test_all_finish_while_one_replica_is_killed_and_another_comes(replicas: Set, team: Team) -> None:
     for _ in range(3):
         replicas.add()
@@ -142,7 +156,7 @@ def test_all_finish_while_one_replica_is_killed_and_another_comes(replicas: Set,
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         for number, queue in enumerate(queues):
             team.apply(*jobs(team, queue, f"first-{number}", 10))
-        eventually(lambda: len(auditor.admissions) >= 8, what="some to be admitted")
+        eventually(lambda: admitting_queues(team) == set(queues), what="some of each to be admitted")
         # Two replicas admit for sure only if the one that ends leads a shard.
         leaders = [replica for replica in replicas.replicas if replica.role.startswith("leader")]
         leaders[0].end()
@@ -181,7 +195,7 @@ def test_cohorts_of_two_owners_that_are_joined_give_no_quota_away_twice(replicas
             team.apply(*jobs(team, queue, f"busy-{number}", 15))
         eventually(lambda: len(auditor.admissions) >= 6, what="both to be busy")
         spec = {"parent": names[other]}
-        metadata = {"name": names[one]}
+        metadata = {"name": names[one], "annotations": {**DELETE_IN_USE}}
         team.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": spec})
         for number, queue in enumerate(queues):
             team.apply(*jobs(team, queue, f"more-{number}", 5))
@@ -204,9 +218,9 @@ async def test_an_admission_for_a_shard_is_refused_in_any_other_epoch(replicas: 
     assert alone.role == "leader of shards 0, 1, 2, 3"
     names = trees(team)
     queue = offers(team, names[3], f"{team.namespace}-flavor")
-    for name in ("holds", "waits"):
-        team.apply(job(team.namespace, name, requests={"cpu": "2"}, seconds=None, queue=queue))
-        eventually(lambda name=name: team.state(name) in {"Admitted", "Pending"}, what=name)  # type: ignore[misc]
+    team.apply(job(team.namespace, "holds", requests={"cpu": "2"}, seconds=None, queue=queue))
+    eventually(lambda: team.state("holds") == "Admitted", what="the first to be admitted")
+    team.apply(job(team.namespace, "waits", requests={"cpu": "2"}, seconds=None, queue=queue))
     eventually(lambda: team.reason("waits") == "InsufficientQuota", what="the second to wait")
     admission = team.workload("holds")["status"]["admission"]
     assert admission["shard"] == 3
@@ -232,4 +246,4 @@ def test_a_process_with_another_number_of_shards_waits_and_says_so(replicas: Set
     odd.becomes("follower: waits for processes that run with --shards 4, and not 2")
     replicas.replicas[0].send(signal.SIGTERM)
     odd.becomes("leader of shards 0, 1")
-    assert replicas.holders()[2:] == ["", ""], "there are no such shards any more"
+    eventually(lambda: replicas.holders()[2:] == ["", ""], what="no such shards any more")

@@ -133,7 +133,7 @@ def test_jobs_of_a_cron_job_pass(installed: Cluster, bob: Person) -> None:
     def jobs() -> list[Json]:
         return list(installed.read("jobs", f"--namespace={bob.namespace}")["items"])
 
-    eventually(jobs, what="a Job of the CronJob", timeout=90)
+    eventually(jobs, what="a Job of the CronJob", timeout=200)
     made = jobs()[0]["metadata"]
     assert (made["labels"][QUEUE], made["annotations"][USER]) == ("iron", "bob")
 

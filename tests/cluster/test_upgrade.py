@@ -15,7 +15,7 @@ from tests.cluster.test_run import answer, running_controller
 from tests.cluster.waiting import eventually
 from tests.releases.compatible import objects, releases
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.cluster
 
 Json = dict[str, Any]
 

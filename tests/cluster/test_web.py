@@ -43,7 +43,7 @@ def test_a_user_sees_what_it_may_list(team: Team, web: Web) -> None:
 
     # On a busy machine what its status says comes first.
     eventually(lambda: "short" in str(explained("/api/workload")), what="the reason in full")
-    assert "Start: " in str(explained("/api/outlook"))
+    eventually(lambda: "Start: " in str(explained("/api/outlook")), what="an outlook")
     assert web.ask("/api/namespace", tenant, name="default")[0] == 403
     assert web.ask("/api/tree", tenant)[0] == 403
     assert web.ask("/api/tree", "nonsense")[0] == 401

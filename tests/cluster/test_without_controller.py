@@ -17,7 +17,7 @@ from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 ONCE = "nothing stands in its way: it is admitted"
 

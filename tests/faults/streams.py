@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 from typing import Any, Final
 
 import orjson
@@ -38,6 +39,7 @@ class Streams:
     Attributes:
         bookmarks: whether they are passed on.
         gone: whether watches end with 410, also new ones.
+        late: the most seconds by which each watch holds back what comes, by chance.
     """
 
     def __init__(self, change: Change = unchanged) -> None:
@@ -49,6 +51,8 @@ class Streams:
         self._change = change
         self.bookmarks = True
         self.gone = False
+        self.late = 0.0
+        self._random = Random(1)
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._open: set[asyncio.BaseTransport] = set()
@@ -85,6 +89,7 @@ class Streams:
             rest = b""
             async for chunk in upstream.iter_any():
                 await self._flowing.wait()
+                await asyncio.sleep(self._random.random() * self.late)
                 if self.gone:
                     await self._end(downstream)
                 *lines, rest = (rest + chunk).split(b"\n")

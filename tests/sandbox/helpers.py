@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
+def eventually(condition: Callable[[], object], what: str, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s it is not so that {what}"

@@ -95,7 +95,7 @@ def test_a_job_completes_after_its_runtime_and_one_without_runs_on(
         assert labels[pod["spec"]["nodeName"]]["instance-type"] == kind
         ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]
         ran = datetime.fromisoformat(ended["finishedAt"]) - datetime.fromisoformat(ended["startedAt"])
-        assert 1 <= ran.total_seconds() <= 3
+        assert 1 <= ran.total_seconds() <= 10
     assert both_run(sandbox, namespace, endless)
 
 
@@ -148,7 +148,7 @@ def test_a_deleted_pod_fails_first_and_stays_as_long_as_it_has_a_finalizer(
         '--patch={"metadata":{"finalizers":null}}',
     )
     with pytest.raises(KubectlError, match="not found"):
-        eventually(lambda: read() is None, "it is gone", seconds=5)
+        eventually(lambda: read() is None, "it is gone")
 
 
 def test_a_pod_is_ready_as_a_kubelet_would_report_it(sandbox: Cluster, namespace: str) -> None:

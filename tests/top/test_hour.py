@@ -12,13 +12,13 @@ from tests.kept import grown, own_objects, small
 async def test_workloads_and_queues_that_are_gone_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lookers, "MINUTE", 20)  # after so many rounds all views are opened and left
+    monkeypatch.setattr(lookers, "MINUTE", 10)  # after so many rounds all views are opened and left
     found: dict[int, Counter[str]] = {}
 
     async def done(number: int) -> None:
-        if number in {20, 60}:
+        if number in {10, 30}:
             found[number] = own_objects()
 
-    await at_the_terminal(small(monkeypatch), 60, done)
-    assert grown(found[20], found[60]) == {}
-    assert found[60]["WorkloadsView"] + found[60]["ExplanationView"] == 0
+    await at_the_terminal(small(monkeypatch), 30, done)
+    assert grown(found[10], found[30]) == {}
+    assert found[30]["WorkloadsView"] + found[30]["ExplanationView"] == 0

@@ -99,9 +99,9 @@ def _default(schema: Schema, required: bool) -> str:
 
 def kind_of(schema: Schema) -> str:
     """The type of a field in words, with its limits."""
-    if schema.get("x-kubernetes-int-or-string"):
-        return "duration" if "maximum" in schema else "quantity"
-    match schema["type"]:
+    match schema.get("type"):
+        case None if schema.get("x-kubernetes-int-or-string"):
+            return "duration" if "maximum" in schema else "quantity"
         case "string":
             return _text(schema)
         case "integer":
@@ -113,7 +113,7 @@ def kind_of(schema: Schema) -> str:
             most = _limits(schema.get("minProperties"), schema.get("maxProperties"), " keys")
             return f"map to {_inner(schema['additionalProperties'])}{most}"
         case other:
-            return str(other)
+            return str(other or "boolean or text")
 
 
 def _inner(schema: Schema) -> str:

@@ -160,6 +160,8 @@ class Jobs:
         named = self.world.parent_of(job)
         if named is None:
             return False
+        if self.world.unknown_kind(named[0]):
+            return True  # it may be there; when that is known, we are here again
         source = self.world.read_job(named[0])
         if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs

@@ -17,28 +17,32 @@ class Demand:
     def __init__(self, ledger: Ledger, root: Node, queue: str, usage: Usage) -> None:
         self._ledger = ledger
         self._book = ledger.planned
-        self._root = root
+        self.root = root
         self._queue = queue
         self.usage = tuple((key, amount) for key, amount in usage if amount)  # what it would use
         self._wanted = [(key, self._book.cell(queue, key), amount) for key, amount in self.usage]
         # in what of that too little is free
         self.contested: Keys = frozenset(key for key, cell, amount in self._wanted if amount > cell.vacant())
         # what of the usage there is room for, but not beside what others claim
-        self.withheld = tuple(
-            (key, amount)
-            for key, cell, amount in self._wanted
-            if key not in self.contested and cell.fits_but_for_claims(amount)
-        )
+        self.withheld: Usage = ()
+        if len(self.contested) < len(self.usage):
+            self.withheld = tuple(
+                (key, amount)
+                for key, cell, amount in self._wanted
+                if key not in self.contested and cell.fits_but_for_claims(amount)
+            )
         self._together: dict[FlavorsTogether, int] = {}
         for _, cell, amount in self._wanted:
             if cell.together is not None:
                 self._together[cell.together] = self._together.get(cell.together, 0) + amount
         # resources of which its queue would use too much in all flavors together
-        self.limited = frozenset(
-            key[1]
-            for key, cell, _ in self._wanted
-            if cell.together is not None and not self._within(cell.together)
-        )
+        self.limited: frozenset[str] = frozenset()
+        if self._together:
+            self.limited = frozenset(
+                key[1]
+                for key, cell, _ in self._wanted
+                if cell.together is not None and not self._within(cell.together)
+            )
 
     def contends(self, reservation: Reservation) -> bool:
         """Whether a workload holds any of what is contested."""
@@ -90,7 +94,7 @@ class Demand:
 
         Else its victims may end in vain: it waits until those evictions are over (docs/design/preemption.md).
         """
-        rooms = self._ledger.rooms_of_pending_evictions(self._root)
+        rooms = self._ledger.rooms_of_pending_evictions(self.root)
         cells = [
             (self._book.cell(queue, key), amount) for queue, usage in rooms for key, amount in usage if amount
         ]

@@ -37,7 +37,7 @@ class CandidateFinder:
         self._preemptor = preemptor
         self._demand = demand
         self._ground = CandidateContext(scene.tree, scene.ledger.planned, demand.contested)
-        self._root = scene.tree.root(queue.name)
+        self._root = demand.root
         self._displaced = scene.ledger.is_displaced(preemptor.uid)
         # when the first may be preempted of those met so far that have not run long enough; inf if none.
         # Candidates are met one by one, as they are taken

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
@@ -97,6 +96,10 @@ class _Attempt(NamedTuple):
     share: Share = ENDLESS
 
 
+_NOTHING: Final = _Attempt()
+"""Of a rule that the policy excludes."""
+
+
 def search(scene: PreemptionContext, queue: Queue, preemptor: Workload, usage: Usage) -> SearchResult:
     """Look for victims of one preemptor, which would use so much; the plan is in the end as it was."""
     return _Search(scene, queue, preemptor, usage).result()
@@ -137,24 +140,23 @@ class _Search:
 
     def _result(self, own: Sequence[Group], giving: NamespaceShare, *attempts: _Attempt) -> SearchResult:
         """What all attempts came to: the victims of the first that has any."""
-        taken = next((each for each in attempts if each.found.reservations), attempts[0])
-        return SearchResult(
-            taken.found.reservations,
-            taken.grounds,
-            self._usage,
-            [*own, *chain.from_iterable(each.candidates for each in attempts)],
-            len(self._usage) == 1 and not own and all(each.barred for each in attempts),
-            min(each.share for each in attempts),
-            giving,
-            self._finder.due,
-            self._demand.withheld,
-            any(each.found.bound for each in attempts),
-        )
+        taken, candidates = attempts[0], list(own)
+        barred, share, bound = len(self._usage) == 1 and not own, ENDLESS, False
+        for each in attempts:
+            if each.found.reservations and not taken.found.reservations:
+                taken = each
+            candidates += each.candidates
+            barred &= each.barred
+            share = min(share, each.share)
+            bound |= each.found.bound
+        found, due, withheld = taken.found.reservations, self._finder.due, self._demand.withheld
+        seen = (barred, share, giving, due, withheld, bound)
+        return SearchResult(found, taken.grounds, self._usage, candidates, *seen)
 
     def _by_reclaim(self, own: Sequence[Group]) -> _Attempt:
         """Take back what the queue lent, or cohorts above it."""
         if self._queue.preemption.reclaim is Reclaim.NEVER:
-            return _Attempt()
+            return _NOTHING
         rule = reclaim.Reclaiming(self._tree, self._book, self._queue, self._usage, self._demand.contested)
         others: list[Group] = []
         barred, share = True, ENDLESS
@@ -189,13 +191,13 @@ class _Search:
         policy = self._queue.preemption
         if self._shared:
             never = policy.reclaim is Reclaim.NEVER and policy.borrow is not BorrowWithin.LOWER_PRIORITY
-            return _Attempt() if never else self._by_share(own)
+            return _NOTHING if never else self._by_share(own)
         if policy.borrow is BorrowWithin.NEVER:
-            return _Attempt()
+            return _NOTHING
         guarantee = guaranteed.GuaranteedSharing(self._tree, self._book, self._queue, self._usage)
         if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
             if not own and not guarantee.holds():
-                return _Attempt()  # whatever goes elsewhere, its own queue uses too much for it
+                return _NOTHING  # whatever goes elsewhere, its own queue uses too much for it
             return self._by_rule(Grounds.GUARANTEED_SHARE, own, guarantee, ANY_RANK)
         rule = borrow.Borrowing(self._tree, guarantee.lacks)
         return self._by_rule(Grounds.BORROW, own, rule, borrow.lesser(policy, self._preemptor))
