@@ -1,6 +1,6 @@
 """Everything the controllers read: one store a kind, and the indexes over them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -104,6 +104,10 @@ class World:
         kind = self.kinds.get(sort_of(title))
         return kind.source if kind is not None else None
 
+    def kind_of(self, title: str) -> str:
+        """The kind of a job object that is known, such as JobSet."""
+        return self.kinds[sort_of(title)].resource.kind
+
     def job_path(self, key: Key) -> str:
         """The URL path of a job object of a known kind, by namespace and title.
 
@@ -144,17 +148,20 @@ class World:
         self,
         job: JobView,
         counts: Callable[[JobView], bool] = lambda parent: bool(parent.queue),
-        levels: int = MOST_LEVELS,
     ) -> bool:
         """Whether a job object is counted with another one, as what that one's operator has made.
 
         `counts` tells whether one is counted by itself, or will be.
         """
+        return any(map(counts, self.parents_of(job)))
+
+    def parents_of(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
+        """The object of which the operator has made a job object, and those above, as far as known."""
         named = self.parent_of(job)
         parent = self.jobs.get((job.namespace, named[0])) if named is not None and levels else None
-        if named is None or parent is None or parent.uid != named[1]:
-            return False
-        return counts(parent) or self.is_child(parent, counts, levels - 1)
+        if named is not None and parent is not None and parent.uid == named[1]:
+            yield parent
+            yield from self.parents_of(parent, levels - 1)
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job of the Workload with this key, whether or not the Workload exists."""

@@ -198,6 +198,8 @@ class Routing:
         key = (job.namespace, job.workload)
         self._feed.job_changed(key)
         self._jobs.add(key)
+        for parent in self._world.parents_of(job):
+            self._jobs.add((parent.namespace, parent.workload))
         self._placement.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:

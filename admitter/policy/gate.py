@@ -162,11 +162,12 @@ class Gate:
         if refused is not None:
             return Waiting(WaitingReason.NOT_STARTED, refused)
         if not job.suspended or not job.idle:
-            return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
+            words = f"pods of an earlier start of its {job.resource.kind} still run"
+            return Waiting(WaitingReason.JOB_STILL_RUNNING, words)
         return None
 
     def _unknown(self, title: str) -> str | None:
-        """Why nothing is known of objects of a kind; empty if it is; None where none of them are to be known."""
+        """Why nothing is known of objects of a kind; empty if it is; None where none are to be known."""
         words = self._world.unknown_kind(title)
         return words if self._world.has_objects or not words else None
 
@@ -177,7 +178,7 @@ class Gate:
             if words is None:
                 return None  # what is to be known of it, its Workload says
             reason = WaitingReason.KIND_INACTIVE if words else WaitingReason.INACTIVE
-            return Waiting(reason, words or "its Job is gone")
+            return Waiting(reason, words or f"its {self._world.kind_of(workload.job[0])} is gone")
         name = workload.spec.get("priorityClassName")
         found = self._world.priority_classes.get(("", name)) if name else None
         if name and found is None:

@@ -162,7 +162,7 @@ def injected_in(job: JobView, pod_set: PodSetView) -> Json | None:
 
     A template that stands in another object has nothing in it.
     """
-    return recorded(job).get(pod_set.name) if pod_set.place is not None else None
+    return recorded(job).get(pod_set.name) if job.injected and pod_set.place is not None else None
 
 
 def recorded(job: JobView) -> dict[str, Json]:

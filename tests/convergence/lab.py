@@ -41,7 +41,9 @@ class Lab(Scene):
         self.server.make(JOB_KINDS, job_kind())
         self.operator = ExperimentOperator(self.server)
 
-    def experiment(self, name: str, control: int, probe: int, copies: int = 1, priority: str = "") -> None:
+    def experiment(
+        self, name: str, control: int, probe: int, copies: int = 1, priority: str = "", queue: str = "a"
+    ) -> None:
         """A user makes an Experiment, which a policy stops."""
         spec = {
             "state": "Stopped",
@@ -49,7 +51,8 @@ class Lab(Scene):
             "probes": [{"name": "probe", "copies": copies, "template": template(probe, priority)}],
         }
         self.server.make(
-            EXPERIMENTS, {"metadata": {"name": name, "labels": {QUEUE_LABEL: "a"}}, "spec": spec}
+            EXPERIMENTS,
+            {"metadata": {"name": name, "labels": {QUEUE_LABEL: queue} if queue else {}}, "spec": spec},
         )
 
     def job(self, name: str) -> Json:

@@ -1,6 +1,9 @@
 """Objects with operators that make other objects: what an admission put in is taken out of all of them."""
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from admitter.cache.world import OWN
 from admitter.documents import bundled, documents
@@ -33,7 +36,13 @@ def definition(name: str) -> Json:
 
 
 class Operated(Lab):
-    """A lab with JobSets and TrainJobs, and operators that are as simple as can be."""
+    """A lab with JobSets and TrainJobs, and operators that are as simple as can be.
+
+    Attributes:
+        late: after how many seconds the operator of a JobSet suspends its Jobs.
+    """
+
+    late = 0.0
 
     def __init__(self, **preemption: Json | str) -> None:
         super().__init__(**preemption)
@@ -75,7 +84,9 @@ class Operated(Lab):
                 new = {"template": each["template"]["spec"]["template"]} if not suspend else {}
                 if new and (known.get("status") or {}).get("startTime"):
                     self.server.write(f"{JOBS}/{name}/status", {"status": {"startTime": None}})
-                self.server.write(f"{JOBS}/{name}", {"spec": {"suspend": suspend, **new}})
+                patch = {"spec": {"suspend": suspend, **new}}
+                later = asyncio.get_running_loop().call_later
+                later(self.late if suspend else 0.0, self.server.write, f"{JOBS}/{name}", patch)
 
     def _tell(self, job: Json) -> None:
         """The status of the objects above a Job."""
@@ -113,6 +124,31 @@ def test_the_jobs_of_an_evicted_jobset_keep_nothing_of_its_flavors() -> None:
         }
         lab.server.make(JOBSETS, body)
         await _moves(lab, "set-w")
+        await lab.kill()
+
+    run(story())
+
+
+def test_quota_is_not_free_before_the_jobs_of_a_jobset_have_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its status says that nothing is active, and no pod is there: the Job controller is slow."""
+    monkeypatch.setattr("tests.apiserver.job_controller.ACT_SECONDS", 60.0)
+
+    async def story() -> None:
+        lab = Operated()
+        lab.late = 20.0
+        lab.server.write(f"{JOB_KINDS}/jobset", {"spec": {"restore": "Templates"}})
+        await lab.start()
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        metadata = {"name": "set", "labels": {QUEUE_LABEL: "a"}}
+        body = {"metadata": metadata, "spec": {"suspend": True, "replicatedJobs": jobs}}
+        lab.server.make(JOBSETS, body)
+        await lab.server.until(lambda: lab.used("a") == 2000 and not lab.child("set-w")["spec"]["suspend"])
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+        await lab.server.until(lambda: lab.server.find(f"{JOBSETS}/set")["spec"]["suspend"])
+        await lab.server.until(lambda: lab.child("set-w")["spec"]["suspend"])
+        assert lab.used("a") == 2000
+        await lab.settled(lambda: lab.used("a") == 0)
+        assert lab.excesses == []
         await lab.kill()
 
     run(story())

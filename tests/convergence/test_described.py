@@ -1,11 +1,12 @@
 """Objects of a described kind, with all controllers running: a kind of one's own comes, runs and goes."""
 
+from admitter.cache.world import OWN
 from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
 from tests.apiserver.experiments import DEFINITIONS, GROUP, JOB_KINDS, job_kind
 from tests.apiserver.job_controller import is_live
 from tests.apiserver.loop import run
 from tests.convergence.lab import EXPERIMENTS, Lab, template
-from tests.convergence.scene import TEAM
+from tests.convergence.scene import JOBS, TEAM
 
 
 def test_an_experiment_runs_on_two_flavors_and_the_next_one_waits_for_it() -> None:
@@ -172,18 +173,64 @@ def test_a_job_that_an_experiment_has_made_is_not_queued_by_itself() -> None:
         owner = {"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "name": "parent", "controller": True}
         owner |= {"uid": lab.job("parent")["metadata"]["uid"]}
         spec = {"suspend": True, "parallelism": 1, "template": template(1)}
-        jobs = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
         labels = {QUEUE_LABEL: "a"}
         metadata = {"name": "child", "labels": labels, "ownerReferences": [owner]}
-        lab.server.make(jobs, {"metadata": metadata, "spec": spec})
+        lab.server.make(JOBS, {"metadata": metadata, "spec": spec})
         forged = {"name": "forged", "labels": labels, "ownerReferences": [owner | {"uid": "other"}]}
-        lab.server.make(jobs, {"metadata": forged, "spec": spec})
+        lab.server.make(JOBS, {"metadata": forged, "spec": spec})
         await lab.settled(lambda: lab.is_done("parent"))
         names = {raw["metadata"]["name"].split("-")[1] for raw in lab.server.objects["workloads"].values()}
         assert names == {"parent", "forged"}
         await lab.kill()
 
     run(story())
+
+
+def test_an_experiment_that_grows_while_it_runs_is_stopped_and_asks_for_more() -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.operator.lasts = 100.0
+        await lab.start()
+        lab.experiment("grows", control=2, probe=1)
+        await lab.settled(lambda: lab.runs("grows") == 2)
+        probes = [{**lab.job("grows")["spec"]["probes"][0], "copies": 3}]
+        lab.server.write(f"{EXPERIMENTS}/grows", {"spec": {"probes": probes}})
+        await lab.server.until(lambda: lab.condition("grows", "Evicted") == "True")
+        await lab.settled(lambda: lab.runs("grows") == 4)
+        assert lab.used("a") == 5000
+        assert lab.excesses == []
+        await lab.kill()
+
+    run(story())
+
+
+def test_an_elastic_quota_takes_experiments_and_leaves_what_they_have_made() -> None:
+    async def story() -> None:
+        lab = Lab()
+        spec = {"min": {"cpu": "6"}, "manageAllJobs": True}
+        lab.server.make(f"{OWN}/namespaces/{TEAM}/elasticquotas", {"metadata": {"name": "all"}, "spec": spec})
+        await lab.start()
+        await lab.server.until(lambda: _manages(lab))
+        lab.experiment("parent", control=1, probe=1, queue="")
+        await lab.server.until(lambda: lab.runs("parent") == 2)
+        assert lab.job("parent")["metadata"]["labels"] == {QUEUE_LABEL: "elastic-quota"}
+        owner = {"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "name": "parent", "controller": True}
+        owner |= {"uid": lab.job("parent")["metadata"]["uid"]}
+        for name, owners in (("child", [owner]), ("forged", [owner | {"uid": "other"}])):
+            metadata = {"name": name, "ownerReferences": owners}
+            body = {"metadata": metadata, "spec": {"parallelism": 1, "template": template(1)}}
+            lab.server.make(JOBS, body)
+        await lab.server.until(lambda: "labels" in lab.job("forged")["metadata"])
+        await lab.server.until(lambda: lab.is_done("parent"))
+        assert "labels" not in lab.job("child")["metadata"]
+        await lab.kill()
+
+    run(story())
+
+
+def _manages(lab: Lab) -> bool:
+    status = lab.server.objects["elasticquotas"][TEAM, "all"].get("status") or {}
+    return TEAM in status.get("managedSince", {})
 
 
 def _reason(lab: Lab, name: str) -> str:

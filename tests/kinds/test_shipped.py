@@ -285,8 +285,6 @@ def test_the_priority_class() -> None:
         ("PyTorchJob", "spec.elasticPolicy", {"metrics": []}, "leave the metrics out"),
         ("PyTorchJob", "spec.elasticPolicy", {"maxRestarts": 3}, None),
         ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "runtimePatches"),
-        ("TrainJob", "spec.podTemplateOverrides", [{"targetJobs": []}], "podTemplateOverrides changes its"),
-        ("TrainJob", "spec.podTemplateOverrides", [], None),
     ],
 )
 def test_what_can_not_be_counted_is_refused(kind: str, path: str, value: Any, words: str | None) -> None:

@@ -63,7 +63,7 @@ class RefusedStarts:
 
     def note(self, job: JobView, error: ApiError) -> str:
         """Remember a refusal; returns it in words."""
-        words = f"its Job can't be started: {error}"
+        words = f"its {job.resource.kind} can't be started: {error}"
         self._refused[job.uid] = (job.version, words)
         key = (job.namespace, job.workload)
         asyncio.get_running_loop().call_later(self.seconds, self._forget, job.uid, words, key)
@@ -162,8 +162,10 @@ class Evictions:
         return since + ACT_SECONDS - self.grace.clock().timestamp()
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
+        if not all(map(_is_still, self._made_for(job))):
+            return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
-            return  # the end of the last pod brings us here again
+            return  # so does the end of the last pod
         self._started.pop(job.uid, None)
         if job.resource.restore is None or job.problem:
             after = await bar(job, str(workload.version), self.world, self.transport)
@@ -191,7 +193,7 @@ class Evictions:
             return
         for child in self._made_for(job):
             body = child_restoration(job, child)
-            if not body or child.finished or not child.suspended:
+            if not body or child.finished or child.deleting:
                 continue
             if child.status["startTime"] is not None:
                 after = await self.forget_start(child)
@@ -216,6 +218,12 @@ class Evictions:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
         body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
         return self.world.take_job(job, await self.transport.patch(f"{job.path}/status", body))
+
+
+def _is_still(child: JobView) -> bool:
+    """Whether a Job that an operator has made makes no more pods before the next start of its object."""
+    over = child.finished is not None or child.deleting
+    return over or (child.suspended and (child.stopped or child.unstarted))
 
 
 @dataclass(eq=False)

@@ -216,9 +216,9 @@ class Jobs:
         """The Job runs on what was admitted, and on nothing else."""
         words = ""
         if job.queue != workload.queue:
-            words = "its Job names another queue than the one that it was admitted from"
+            words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
         elif not covers(workload, job, self.world, self.catalog):
-            words = "its Job asks for more, or for something else, than was admitted"
+            words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
@@ -246,7 +246,7 @@ class Jobs:
         if job.status["startTime"] is not None:
             job = await self.eviction.forget_start(job)
         capacity = self.marks.of_next_pod(workload)
-        raw = await whole(job, self.transport)
+        raw = await whole(job, self.world, self.transport)
         body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
             raw = await self.transport.patch(job.path, body)

@@ -68,6 +68,7 @@ class UnscheduledPods:
         words = (
             f"no scheduler has said anything of its pods for {ANSWER_SECONDS:.0f} s: their schedulerName is "
             f"{scheduler}, and there may be none of that name. They hold their quota until they are gone: "
-            "delete the Job, or pause it by its Workload's spec.active=false and correct the name"
+            f"delete the {job.resource.kind}, or pause it by its Workload's spec.active=false and correct "
+            "the name"
         )
         self.events.record(subject_of(job), EventReason.NO_SCHEDULER, words, lasting=True)

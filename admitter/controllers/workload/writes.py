@@ -65,21 +65,21 @@ async def bar(job: JobView, mark: str, world: World, transport: Transport) -> Jo
 
 async def restore(job: JobView, mark: str, world: World, transport: Transport) -> JobView:
     """The same, and what an admission has put into the object is taken out."""
-    body = restoration(job, await whole(job, transport))
+    body = restoration(job, await whole(job, world, transport))
     body["metadata"]["annotations"][RETURNED_ANNOTATION] = mark
     return world.take_job(job, await transport.patch(job.path, body))
 
 
-async def whole(job: JobView, transport: Transport) -> Json | None:
+async def whole(job: JobView, world: World, transport: Transport) -> Json | None:
     """All of an object, if patches of it need that.
 
     Raises:
-        ClusterError: it has changed, or can't be read.
+        ClusterError: it has changed, which is taken in, or can't be read.
     """
     if not needs_object(job):
         return None
     raw = await transport.get(job.path)
-    if raw["metadata"]["resourceVersion"] != str(job.version):
+    if world.take_job(job, raw).version != job.version:
         raise ConflictError(409, "Conflict", f"{job.name} has changed")
     return raw
 
