@@ -13,6 +13,7 @@ from http.client import HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from rich.console import Console
 
@@ -125,6 +126,38 @@ def test_a_controller_runs_beside_it_and_ends_alone_or_with_it(tmp_path: Path, f
     for _ in range(2):  # the second one finds it running
         assert run("up", "--with-controller").splitlines()[0] == said
     assert CONTROLLER in run("status")
+    assert run("down") == "Sandbox default is stopped.\n"
+    assert processes_in(folder) == []
+
+
+def test_an_operator_runs_under_its_own_account_and_again_after_its_end(folder: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> str:
+        with started(*sandbox_command(*arguments), environment={"XDG_STATE_HOME": str(tmp_path)}) as process:
+            output, errors = process.communicate()
+        assert process.returncode == 0, output + errors
+        return output
+
+    told = "Operator jobset runs as system:serviceaccount:jobset-system:jobset-controller-manager."
+    assert run("up", "--no-nodes", "--with", "jobset").splitlines()[0] == told
+    operator = state_of(folder).components["jobset"]
+    assert {each.laddr.ip for each in psutil.Process(operator.pid).net_connections("tcp")} == {"127.0.0.1"}
+    os.kill(operator.pid, signal.SIGKILL)
+    eventually(lambda: "jobset" not in state_of(folder).components, "it is known to be gone")
+    for _ in range(2):  # the second one finds it running
+        assert run("up", "--with", "jobset").splitlines()[0] == told
+    plane = ControlPlane.find(folder)
+    assert plane
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "work"}]}
+    job = {"name": "work", "template": {"spec": {"template": {"spec": pod}}}}
+    manifest = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"replicatedJobs": [job]},
+    }
+    plane.run_kubectl("create", "--filename=-", content=json.dumps(manifest))
+    eventually(lambda: plane.read("jobs")["items"], "its Job is made")
+    assert "jobset" in run("status")
     assert run("down") == "Sandbox default is stopped.\n"
     assert processes_in(folder) == []
 
