@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from admitter.sandbox.cluster import Cluster
-from tests.cluster.auditor import Auditor
+from tests.cluster.auditor import Auditor, whole
 from tests.cluster.controller import Controller
 from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
@@ -57,7 +57,8 @@ class Users(Team):
         quotas = {"cpu": cpu, "memory": memory}
         self.apply(cluster_queue(self.cluster_queue, quotas, self.namespace, **spec))
         self.apply(local_queue(self.namespace, self.cluster_queue))
-        return {(flavor, "cpu"): float(amount) for flavor, amount in cpu.items()}
+        limits = {(flavor, "cpu"): float(amount) for flavor, amount in cpu.items()}
+        return limits | {(flavor, "memory"): whole(amount) for flavor, amount in memory.items()}
 
     def submit(self, name: str, **pod: Any) -> None:
         """A user makes an object, with further fields of its pods."""
