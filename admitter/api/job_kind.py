@@ -108,6 +108,8 @@ class AddedResources(Model):
     """Gives requests and limits, as a container has them; they replace those of the same resources."""
     replaces: bool = False
     """Whether they replace all that the container requests. It has to be in the template then."""
+    init: bool = False
+    """Whether it is an init container, which runs before the others."""
 
 
 class PodSetsOf(Model):

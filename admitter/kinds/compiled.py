@@ -395,7 +395,8 @@ class _PodSets:
                 given = self._kind.given(f"{field}.resources", around)
                 if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
                     raise self._kind.error(f"{field}.resources", f"gives {_shown(given)}, and no resources")
-                spec["containers"] = _given(spec.get("containers") or [], added, given)
+                part = "initContainers" if added.init else "containers"
+                spec[part] = _given(spec.get(part) or [], added, given)
         return {**template, "spec": spec}
 
     def _inner(self, base: tuple[Segment, ...], prefix: str, around: Around) -> Iterator[FoundPodSet]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +15,8 @@ from filelock import FileLock
 from rich.console import Console
 
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import install
+from admitter.install.apply import install, install_kinds
+from admitter.install.kinds import chosen
 from admitter.names import GROUP
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
@@ -22,9 +24,10 @@ from admitter.sandbox.operators.definitions import OPERATORS
 from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
+from tests.cluster.described import job_set, ray_cluster, train_job
 from tests.cluster.direct import DirectPlane
 from tests.cluster.elastic import Tenants
-from tests.cluster.objects import cluster_queue, job
+from tests.cluster.objects import Json, cluster_queue, job
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -84,6 +87,31 @@ def operators(installed: Cluster, shared: Path) -> Cluster:
     with FileLock(shared / "operators.lock"):
         run_operators(installed, OPERATORS.values(), Console(stderr=True))
     return installed
+
+
+@pytest.fixture(scope="session")
+def described(operators: Cluster, shared: Path) -> Cluster:
+    """The cluster with operators, and with the JobKinds of what they work on."""
+    with FileLock(shared / "described.lock"):
+        if not (shared / "described").exists():
+            asyncio.run(_describe(operators))
+            for make in (job_set, ray_cluster, train_job):
+                made = make("default", "any")
+                eventually(partial(_is_suspended, operators, made), what=f"policies for {made['kind']}s")
+            (shared / "described").touch()
+    return operators
+
+
+async def _describe(cluster: Cluster) -> None:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
+        await install_kinds(transport, chosen("jobset,raycluster,trainjob"))
+
+
+def _is_suspended(cluster: Cluster, made: Json) -> bool:
+    """Whether a policy of the API server suspends an object when it is created."""
+    options = ("--dry-run=server", "--output=json", "--filename=-")
+    found = json.loads(cluster.run_kubectl("create", *options, content=json.dumps(made)))
+    return bool(found["spec"].get("suspend"))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Manifests of kinds that have operators, for the tests of ring 2, as users would write them."""
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 from tests.cluster.objects import Json, job
@@ -7,58 +9,79 @@ from tests.cluster.objects import Json, job
 QUEUED: Json = {"admitter.dev/queue-name": "main"}
 
 
-def _template(cpu: int, seconds: int | None) -> Json:
-    made: Json = job("any", "any", requests={"cpu": str(cpu)}, seconds=seconds)["spec"]["template"]
+def _template(seconds: int | None, pod: Mapping[str, Any] | None) -> Json:
+    made: Json = job("any", "any", seconds=seconds, pod=pod)["spec"]["template"]
     return made
 
 
-def job_set(namespace: str, name: str, *, workers: int = 2, seconds: int | None = None, **spec: Any) -> Json:
-    """A JobSet that is queued: a driver, and as many Jobs of two workers; each pod requests a CPU.
+def _manifest(version: str, kind: str, namespace: str, name: str, spec: Json) -> Json:
+    metadata = {"name": name, "namespace": namespace, "labels": {**QUEUED}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _replicated(
+    seconds: int | None, pod: Mapping[str, Any] | None, workers: str, replicas: int
+) -> list[Json]:
+    """A driver, and as many Jobs of two workers."""
+    template = _template(seconds, pod)
+    two = {"parallelism": 2, "completions": 2, "template": template}
+    return [
+        {"name": "driver", "replicas": 1, "template": {"spec": {"template": template}}},
+        {"name": workers, "replicas": replicas, "template": {"spec": two}},
+    ]
+
+
+def job_set(
+    namespace: str,
+    name: str,
+    *,
+    seconds: int | None = None,
+    pod: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Json:
+    """A JobSet that is queued: a driver, and two Jobs of two workers; each pod requests a CPU.
 
     Args:
         namespace: of the JobSet.
         name: of the JobSet.
-        workers: how many Jobs of workers.
         seconds: how long each pod runs; None: for ever.
+        pod: further fields of the pod templates.
         spec: further fields of its spec.
     """
-    template = _template(1, seconds)
-    two = {"parallelism": 2, "completions": 2, "template": template}
-    jobs = [
-        {"name": "driver", "replicas": 1, "template": {"spec": {"template": template}}},
-        {"name": "workers", "replicas": workers, "template": {"spec": two}},
-    ]
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": name, "namespace": namespace, "labels": QUEUED},
-        "spec": {"replicatedJobs": jobs, **spec},
+    jobs = _replicated(seconds, pod, "workers", 2)
+    made = {"replicatedJobs": jobs, **spec}
+    return _manifest("jobset.x-k8s.io/v1alpha2", "JobSet", namespace, name, made)
+
+
+def ray_cluster(namespace: str, name: str, *, pod: Mapping[str, Any] | None = None, **spec: Any) -> Json:
+    """A RayCluster that is queued: a head and two workers; each pod requests a CPU."""
+    template = _template(None, {"restartPolicy": "Always", **(pod or {})})
+    group = {"groupName": "small", "replicas": 2, "minReplicas": 0, "maxReplicas": 8}
+    made = {
+        "headGroupSpec": {"rayStartParams": {}, "template": template},
+        "workerGroupSpecs": [{**group, "rayStartParams": {}, "template": template}],
+        **spec,
     }
+    return _manifest("ray.io/v1", "RayCluster", namespace, name, made)
 
 
-def ray_cluster(namespace: str, name: str, *, workers: int = 2, **spec: Any) -> Json:
-    """A RayCluster that is queued: a head and a group of workers; each pod requests a CPU."""
-    template = _template(1, None)
-    template["spec"]["restartPolicy"] = "Always"
-    group = {"groupName": "small", "replicas": workers, "minReplicas": 0, "maxReplicas": 8}
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayCluster",
-        "metadata": {"name": name, "namespace": namespace, "labels": QUEUED},
-        "spec": {
-            "headGroupSpec": {"rayStartParams": {}, "template": template},
-            "workerGroupSpecs": [{**group, "rayStartParams": {}, "template": template}],
-            **spec,
-        },
-    }
+def train_job(namespace: str, name: str, *, runtime: str = "", **spec: Any) -> Json:
+    """A TrainJob that is queued, of a TrainingRuntime or of `torch-distributed`: two nodes of a CPU each."""
+    trainer = {"numNodes": 2, "image": "work", "resourcesPerNode": {"requests": {"cpu": "1"}}}
+    own = {"name": runtime, "kind": "TrainingRuntime"}
+    made = {"runtimeRef": own if runtime else {"name": "torch-distributed"}, "trainer": trainer, **spec}
+    return _manifest("trainer.kubeflow.org/v1alpha1", "TrainJob", namespace, name, made)
 
 
-def train_job(namespace: str, name: str, *, nodes: int = 2, **spec: Any) -> Json:
-    """A TrainJob that is queued, of the runtime `torch-distributed`; each node requests a CPU."""
-    trainer = {"numNodes": nodes, "image": "work", "resourcesPerNode": {"requests": {"cpu": "1"}}}
-    return {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "TrainJob",
-        "metadata": {"name": name, "namespace": namespace, "labels": QUEUED},
-        "spec": {"runtimeRef": {"name": "torch-distributed"}, "trainer": trainer, **spec},
-    }
+def training_runtime(
+    namespace: str, name: str, *, seconds: int | None = None, pod: Mapping[str, Any] | None = None
+) -> Json:
+    """A TrainingRuntime with a driver and nodes; each pod requests a CPU."""
+    driver, node = _replicated(seconds, pod, "node", 1)
+    node = copy.deepcopy(node)
+    node["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    node["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
+    spec = {"mlPolicy": {"numNodes": 2}, "template": {"spec": {"replicatedJobs": [driver, node]}}}
+    made = _manifest("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", namespace, name, spec)
+    made["metadata"]["labels"] = {"trainer.kubeflow.org/framework": "torch"}
+    return made

@@ -96,6 +96,12 @@ def test_what_runs_beside_the_head_of_ray() -> None:
     assert "submitter" not in counts(sidecar)
 
 
+def test_a_ray_worker_waits_for_its_head_in_a_container_that_the_operator_adds() -> None:
+    worker = "spec.workerGroupSpecs.0.template.spec.containers.0.resources"
+    small = set_at(example("RayCluster"), worker, {"requests": {"cpu": "100m"}})
+    assert asked(small, "small") == {CPU: 200, MEMORY: 256 * MEBI}
+
+
 def test_the_submitter_of_a_rayjob() -> None:
     assert asked(example("RayJob"), "submitter") == {CPU: 500, MEMORY: 200 * MEBI}
     own = set_at(example("RayJob"), "spec.submitterPodTemplate", template("3"))
@@ -314,6 +320,7 @@ def conditions(*kinds: str) -> Json:
         ("RayCluster", {"state": "ready"}, State(True, True, None, "")),
         ("RayCluster", {"state": ""}, State(True, False, None, "")),
         ("RayCluster", {"state": "suspended"}, State(False, False, None, "")),
+        ("RayCluster", {"state": "suspended", "observedGeneration": 1}, State(True, False, None, "")),
         ("RayJob", {"jobDeploymentStatus": "Running"}, State(True, True, None, "")),
         ("RayJob", {"jobDeploymentStatus": "Running", "jobStatus": "FAILED"}, State(True, True, None, "")),
         ("RayJob", {"jobDeploymentStatus": "Retrying", "jobStatus": "FAILED"}, State(True, False, None, "")),
