@@ -15,7 +15,7 @@ from tests.cluster.waiting import eventually
 
 REFUSED_SECONDS = 30
 """The API server answers in milliseconds; the rest is kubectl's, on a machine with other tests."""
-UNDONE_SECONDS = 60
+UNDONE_SECONDS = 120
 """The controller answers a change in less than a second, and pods that are deleted end in some more;
 so it is with the successor of one that another test kills."""
 

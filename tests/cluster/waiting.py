@@ -9,7 +9,7 @@ from admitter.sandbox.cluster import Cluster
 LOOK_SECONDS = 0.2
 
 
-def eventually(condition: Callable[[], object], *, timeout: float = 120, what: str = "the condition") -> None:
+def eventually(condition: Callable[[], object], *, timeout: float = 180, what: str = "the condition") -> None:
     """Wait until a condition holds.
 
     Raises:
