@@ -91,7 +91,7 @@ def import_(  # noqa: PLR0913  # each is an option of the command
     try:
         documents = from_paths(files, into)
         if live:
-            collections = SYSTEMS[system].collections
+            collections = SYSTEMS[system].all_collections()
             documents += ask(kubeconfig, context, lambda transport: from_cluster(transport, collections))
         SYSTEMS[system].translate(documents, into)
         _write(into.in_order(), to)

@@ -1,7 +1,7 @@
 """Jobs, and what runs pods without being one: Deployments, ReplicaSets, StatefulSets and Pods become Jobs.
 
-Admitter decides about Jobs alone. What another system holds back pod by pod becomes a Job of as many pods,
-which is admitted as a whole.
+Objects of kinds that Admitter describes stay what they are. What another system holds back pod by pod
+becomes a Job of as many pods, which is admitted as a whole.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
+from admitter.importers import described
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
@@ -53,8 +54,9 @@ class JobImporter:
     change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
 
     def keep_names(self, documents: Iterable[Document]) -> None:
-        scopes = {kind: "Job/" for _, kind in self.handlers() if kind != "CronJob"}
-        self.names.keep_all(documents, scopes)
+        kinds = described.group_kinds()
+        scopes = {kind: "Job/" for _, kind in self.handlers().keys() - kinds if kind != "CronJob"}
+        self.names.keep_all(documents, scopes | {kind: f"{kind}/" for _, kind in kinds})
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         return {
@@ -64,11 +66,14 @@ class JobImporter:
             ("apps", "Deployment"): self.replicated,
             ("apps", "ReplicaSet"): self.replicated,
             ("apps", "StatefulSet"): self.replicated,
+            **dict.fromkeys(described.group_kinds(), self.described),
         }
 
     def job(self, source: ManifestSource) -> None:
         """A Job stays one and waits in its queue; one that has finished, or runs already, is left alone."""
-        if _finished(source):
+        if described.is_child(source):
+            source.translated("", "belongs to another object, which makes it again")
+        elif _finished(source):
             source.translated("", "has finished: nothing is left to queue")
         elif source.value("status.active"):
             source.refused("", "runs already: what another system has admitted can't be taken over")
@@ -133,6 +138,50 @@ class JobImporter:
             source.approximated("spec", "becomes a Job of one pod, which is made once the Job is admitted")
             self._add(source, queue, {"parallelism": 1, "completions": 1, "template": template})
 
+    def described(self, source: ManifestSource) -> None:
+        """An object of a kind that Admitter describes stays what it is, and waits in its queue."""
+        version, kind = source.text("apiVersion"), source.text("kind")
+        if (version, kind) not in described.job_kinds():
+            source.refused("", f"{version} {kind} is not known to the importer")
+            return
+        state, templates = described.state_of(source), described.templates(source)
+        if described.is_child(source):
+            source.translated("", "belongs to another object, which makes it again")
+        elif state:
+            self._over(source, state)
+        elif not (queues := [found for place in templates or [""] if (found := self.queue(source, place))]):
+            copied(source)
+        else:
+            self._describe(source, queues[0], templates)
+
+    @staticmethod
+    def _over(source: ManifestSource, state: str) -> None:
+        if state == "finished":
+            source.translated("", "has finished: nothing is left to queue")
+        else:
+            source.refused("", "runs already: what another system has admitted can't be taken over")
+
+    def _describe(self, source: ManifestSource, queue: str, templates: Iterable[str]) -> None:
+        kind, namespace = source.text("kind"), source.text("metadata.namespace")
+        name = self.names.take(source, "metadata.name", f"{kind}/{namespace}")
+        if not name:
+            return
+        if namespace:
+            source.translated("metadata.namespace", namespace)
+        made = ManifestSource(described.stopped(source), source.title, Translation())
+        for place in templates:
+            self._disown(source, place)
+            template = made.value(place)
+            spec = {"template": template}
+            self.change(source, spec)
+            if "activeDeadlineSeconds" in spec:
+                template["spec"].setdefault("activeDeadlineSeconds", spec["activeDeadlineSeconds"])
+            self._purge(source, template, below(place, "spec"))
+        source.translated("spec", "taken over as it is")
+        meta = metadata(source, name, self.foreign, namespace)
+        meta.setdefault("labels", {})[QUEUE_LABEL] = queue
+        source.add(made.raw | {"metadata": meta})
+
     def replicated(self, source: ManifestSource) -> None:
         """What keeps some pods running becomes a Job of as many."""
         if source.value("metadata.ownerReferences"):
@@ -192,6 +241,11 @@ class JobImporter:
             pod["restartPolicy"] = "OnFailure"
             words = "Always, which is the default, becomes OnFailure: the pods of a Job end"
             source.approximated(f"{at}.restartPolicy", words)
+        self._purge(source, template, at)
+
+    def _purge(self, source: ManifestSource, template: Json, at: str) -> None:
+        """Take out of a pod template, with its spec at a path, what names another system."""
+        pod = template["spec"]
         scheduler = pod.pop("schedulerName", DEFAULT_SCHEDULER)
         if scheduler != DEFAULT_SCHEDULER:
             words = f"{scheduler} is not needed: the cluster's own scheduler places what is admitted"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from admitter.importers import elastic
+from admitter.importers.described import collections as described
 from admitter.importers.kueue import importer as kueue
 from admitter.importers.naming import with_generated_names
 from admitter.importers.reading import Collection, Document
@@ -30,6 +31,12 @@ class System:
 
     collections: Sequence[Collection]
     importer: Callable[[Sequence[Document], Translation], None]
+    # the label by which objects of described kinds are found in a cluster; empty: they are not looked for
+    queue_label: str = ""
+
+    def all_collections(self) -> list[Collection]:
+        """All that is read from a cluster."""
+        return [*self.collections, *(described(self.queue_label) if self.queue_label else ())]
 
     def translate(self, documents: Sequence[Document], into: Translation) -> None:
         """Make Admitter's manifests of documents, and account for each of their fields."""
@@ -37,7 +44,7 @@ class System:
 
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {
-    SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
+    SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate, kueue.QUEUE),
     SystemName.NOS: System(elastic.NOS_COLLECTIONS, elastic.translate_nos),
     SystemName.SCHEDULER_PLUGINS: System(
         elastic.SCHEDULER_PLUGINS_COLLECTIONS, elastic.translate_scheduler_plugins

@@ -253,9 +253,9 @@ def test_a_workload_is_made_again_of_its_job_and_of_nothing_else() -> None:
         metadata: {{name: {0}, ownerReferences: [{{kind: {1}}}]}}
         spec: {{queueName: q}}
     """
-    into = imported("kueue", text.format("a", "Job"), text.format("b", "RayJob"))
+    into = imported("kueue", text.format("a", "Job"), text.format("b", "Notebook"))
     assert outcomes(into, "Workload a") == {"": "translated"}
-    assert "RayJob" in refusals(into)["Workload b", ""]
+    assert "Notebook" in refusals(into)["Workload b", ""]
 
 
 def test_a_workload_priority_class_becomes_one_for_which_no_pods_are_evicted() -> None:

@@ -175,7 +175,7 @@ def test_each_section_of_the_configuration_is_accounted_for(key: str) -> None:
 def test_frameworks_and_resources_are_accounted_for_one_by_one() -> None:
     text = """
 integrations:
-  frameworks: [batch/job, pod, ray.io/rayjob]
+  frameworks: [batch/job, pod, leaderworkerset.x-k8s.io/leaderworkerset]
   labelKeysToCopy: [team]
 resources:
   excludeResourcePrefixes: [example.com]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from admitter.documents import ManifestError, parsed
+from admitter.importers.described import job_kinds
 from admitter.importers.reading import Document, document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
 
@@ -127,9 +128,16 @@ def _pods_ready(source: ManifestSource) -> None:
 
 def _integrations(source: ManifestSource) -> None:
     frameworks = source.sequence("integrations.frameworks")
+    described = {
+        f"{version.partition('/')[0]}/{kind.lower()}": raw["metadata"]["name"]
+        for (version, kind), raw in job_kinds().items()
+    }
     for index, name in enumerate(frameworks):
         path = f"integrations.frameworks[{index}]"
-        outcome, words = _FRAMEWORKS.get(str(name), (Fidelity.REFUSED, "only Jobs are held back"))
+        job_kind = described.get(str(name))
+        words = f"JobKind {job_kind}, which admitter install applies if the cluster has the kind"
+        default = (Fidelity.TRANSLATED, words) if job_kind else (Fidelity.REFUSED, "no JobKind describes it")
+        outcome, words = _FRAMEWORKS.get(str(name), default)
         source.find(path, outcome, f"{name}: {words}")
     source.refuse_unless_empty({"integrations.labelKeysToCopy": "a Workload has no labels of its Job"})
 

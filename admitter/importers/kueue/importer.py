@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.importers.described import group_kinds
 from admitter.importers.dispatch import dispatch, metadata
 from admitter.importers.jobs import JobImporter
 from admitter.importers.kueue import configuration as kueue_configuration
@@ -216,10 +217,11 @@ def _taints(source: ManifestSource, path: str) -> Iterable[Json]:
 def _workload(source: ManifestSource) -> None:
     owners = source.value("metadata.ownerReferences")
     kinds = [str(o.get("kind")) for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
-    if kinds == ["Job"]:
-        source.translated("", "is made again of its Job")
+    if len(kinds) == 1 and kinds[0] in {"Job", *(kind for _, kind in group_kinds())}:
+        source.translated("", f"is made again of its {kinds[0]}")
     else:
-        source.refused("", f"belongs to {kinds[0] if kinds else 'no Job'}: Workloads are made of Jobs only")
+        words = "Workloads are made of Jobs, and of kinds that are described"
+        source.refused("", f"belongs to {kinds[0] if kinds else 'no Job'}: {words}")
 
 
 def _refused(source: ManifestSource) -> None:

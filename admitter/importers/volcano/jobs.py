@@ -20,6 +20,8 @@ DEFAULT_QUEUE: Final = "default"
 """The queue of what names none."""
 
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
+_OF_KINDS: Final = ("metadata.labels[volcano.sh/queue-name]", "spec.runPolicy.schedulingPolicy.queue")
+"""Where objects of other kinds name their queue."""
 _GROUP: Final = "scheduling.k8s.io/group-name"
 _OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 _UNDER_WAY: Final = ("Running", "Restarting", "Completing")
@@ -70,6 +72,8 @@ class QueueFinder:
         pod = below(template, "spec")
         self.local_queues.count(source, pod)
         group, own = source.text(f"{place}[{_GROUP}]"), source.text(f"{place}[{_QUEUE}]")
+        at = f"{place}[{_QUEUE}]" if own else next(filter(source.value, _OF_KINDS), "")
+        own = source.text(at) if at else ""
         queue = own or self._groups.get((source.text("metadata.namespace"), group), "")
         words = "the queue of the group; its Jobs are admitted one by one"
         source.account(Fidelity.APPROXIMATED, {f"{place}[{_GROUP}]": words})
@@ -77,7 +81,7 @@ class QueueFinder:
             return None
         name = self.local_queue(source, queue or DEFAULT_QUEUE)
         if own:
-            source.translated(f"{place}[{_QUEUE}]", f"LocalQueue {name}")
+            source.translated(at, f"LocalQueue {name}")
         return name
 
     def local_queue(self, source: ManifestSource, queue: str) -> str:
