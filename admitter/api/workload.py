@@ -239,6 +239,8 @@ class Workload(Resource):
     namespaced = True
     selectable = (".status.state",)
     columns = (
+        PrinterColumn("Kind", "string", ".metadata.ownerReferences[?(@.controller==true)].kind"),
+        PrinterColumn("Object", "string", ".metadata.ownerReferences[?(@.controller==true)].name"),
         PrinterColumn("Queue", "string", ".spec.queueName"),
         PrinterColumn("ClusterQueue", "string", ".status.clusterQueue"),
         PrinterColumn("Priority", "integer", ".spec.priority"),
