@@ -13,7 +13,6 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import tree_failed
-from admitter.controllers.kind_informers import KindInformers
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.job_kinds import JobKindConditions
@@ -32,6 +31,7 @@ from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.cycle import Engine
+from admitter.following.kind_informers import KindInformers
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate
 from admitter.policy.namespace_weights import NamespaceWeights

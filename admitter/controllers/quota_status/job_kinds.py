@@ -17,7 +17,7 @@ from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.policies import GROUP, MUTATING, mutating_version
 from admitter.client.signal import Signal
 from admitter.client.transport import Transport
-from admitter.controllers.kind_informers import KindInformers
+from admitter.following.kind_informers import KindInformers
 from admitter.names import KIND_POLICY
 from admitter.policy.defects import Defect
 

@@ -26,7 +26,7 @@ from admitter.client.signal import Signal
 from admitter.client.source import Source
 from admitter.client.store import Unreadable
 from admitter.client.transport import Transport
-from admitter.controllers.related_objects import RelatedObjects
+from admitter.following.related_objects import RelatedObjects
 from admitter.policy.defects import Defect
 
 if TYPE_CHECKING:
