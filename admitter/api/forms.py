@@ -241,6 +241,9 @@ _ELASTIC_QUOTA: Final = _definition(
 DESCRIBED: Final = "objects of kinds that are described"
 """Stands for their plural: the rest of them is checked where a JobKind says that it is read."""
 
+RECORDS: Final = "what snapshots keep of such objects"
+"""Likewise."""
+
 _FORMS: Final[dict[str, Type]] = {
     "leases": _LEASE,
     "jobs": _JOB,
@@ -260,6 +263,31 @@ _FORMS: Final[dict[str, Type]] = {
     "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
     "namespaces": fields(metadata=_NAMED),
     DESCRIBED: fields(metadata=_NAMED),
+    RECORDS: fields(
+        metadata=_NAMED,
+        suspended=needed(bool),
+        podSets=needed(
+            several(
+                fields(
+                    name=needed(str),
+                    count=needed(Count),
+                    template=needed(_POD_SPEC),
+                    marks=needed(fields(labels=needed(Texts), annotations=needed(Texts))),
+                )
+            )
+        ),
+        priorityClassName=needed(str),
+        status=needed(
+            fields(
+                active=needed(Count),
+                terminating=needed(Count),
+                succeeded=needed(Count),
+                startTime=_Time | None,
+                conditions=needed(dict[str, fields(status=needed(str), message=needed(str))]),  # type: ignore[misc]
+            )
+        ),
+        problem=needed(str),
+    ),
 }
 _OTHERS: Final = _definition(Json)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -60,9 +60,6 @@ def parse_described(
     Raises:
         ValueError: what its status says can't be read.
     """
-    metadata = raw["metadata"]
-    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
-    name, queue = titled(resource.group, resource.kind, metadata["name"]), labels.get(QUEUE_LABEL)
     try:
         state = kind.state(raw)
     except KindError as error:
@@ -74,16 +71,35 @@ def parse_described(
     except KindError as error:
         found, priority_class, problem = [], "", str(error)
     pod_sets = tuple(_pod_set(each, patched.get(each.name)) for each in found)
+    status = shared(_status(state, suspended=suspended))
+    seen = _Seen(pod_sets, priority_class, suspended, status, problem, found[0].template if found else {})
+    return _view(raw["metadata"], resource, seen)
+
+
+class _Seen(NamedTuple):
+    """What the JobKind of an object finds in it."""
+
+    pod_sets: tuple[PodSetView, ...]
+    priority_class: str
+    suspended: bool
+    status: Json
+    problem: str
+    first: Json  # a pod template of it
+
+
+def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
+    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    name, queue = titled(resource.group, resource.kind, metadata["name"]), labels.get(QUEUE_LABEL)
+    pod_sets, problem = seen.pod_sets, seen.problem
     size = sum(len(orjson.dumps(each.template)) for each in pod_sets)
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
-    first = found[0].template if found else {}
     return JobView(
         *meta(metadata | {"name": name}),
         workload=workload_name(name, metadata["uid"]),
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
-        submission=placement.submission({"metadata": metadata, "spec": {"template": first}})
+        submission=placement.submission({"metadata": metadata, "spec": {"template": seen.first}})
         if by_rules
         else None,
         injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
@@ -92,20 +108,48 @@ def parse_described(
         spec=shared(
             {
                 **expected(annotations, {"template": {"spec": {}}}),
-                "suspend": suspended,
+                "suspend": seen.suspended,
                 "parallelism": 0,
                 "completions": None,
                 "template": _all_of(pod_sets)
-                | ({"priorityClassName": priority_class} if priority_class else {}),
+                | ({"priorityClassName": seen.priority_class} if seen.priority_class else {}),
             }
         ),
         template_metadata=next((each.marks for each in pod_sets if each.marks["labels"]), {}),
-        status=shared(_status(state, suspended=suspended)),
+        status=seen.status,
         pod_sets=pod_sets if size <= LONGEST_TEMPLATE else (),
         resource=resource,
         owner=owner_of(metadata),
         problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
     )
+
+
+def record_of(metadata: Json, view: JobView) -> Json:
+    """What snapshots keep of an object with this metadata, instead of all that its JobKind has read."""
+    return {
+        "metadata": metadata,
+        "suspended": view.suspended,
+        "podSets": [
+            {"name": each.name, "count": each.count, "template": each.template, "marks": each.marks}
+            for each in view.sets
+        ],
+        "priorityClassName": view.template.get("priorityClassName", ""),
+        "status": view.status,
+        "problem": view.problem,
+    }
+
+
+def parse_record(raw: Json, resource: JobResource) -> JobView:
+    """The view of an object of which a snapshot has kept this."""
+    sets = raw["podSets"]
+    pod_sets = tuple(
+        PodSetView(each["name"], each["count"], None, shared(each["template"]), shared(each["marks"]))
+        for each in sets
+    )
+    first = {"metadata": sets[0]["marks"], "spec": sets[0]["template"]} if sets else {}
+    status = shared(raw["status"])
+    seen = _Seen(pod_sets, raw["priorityClassName"], raw["suspended"], status, raw["problem"], first)
+    return _view(raw["metadata"], resource, seen)
 
 
 def _found(

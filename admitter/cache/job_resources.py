@@ -44,6 +44,11 @@ class JobResource:
             f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.version}/{self.plural}"
         )
 
+    @property
+    def collection(self) -> str:
+        """All of its objects, as kubectl names them: plural and group."""
+        return f"{self.plural}.{self.group}"
+
     def object_path(self, key: Key) -> str:
         """The URL path of an object, by the key of its view; the name may say anything."""
         above = self.path.removesuffix(f"/{self.plural}")
@@ -87,6 +92,14 @@ def resource_of(kind: JobKind) -> JobResource:
 def titled(group: str, kind: str, name: str) -> str:
     """An object as messages name it, and as it is known by here: `jobset/train`, and a Job by its name."""
     return name if (group, kind) == ("batch", "Job") else f"{kind.lower()}/{name}"
+
+
+def is_meant(title: str, kind: str | None, name: str) -> bool:
+    """Whether a user means a job object by a name and perhaps its kind, in singular or plural."""
+    sort, _, short = title.rpartition("/")
+    if kind is None:
+        return name in {title, short}
+    return title == name if kind == JOB.kind else short == name and kind in {sort, f"{sort}s"}
 
 
 def sort_of(title: str) -> str:

@@ -45,7 +45,7 @@ class World:
         self.jobs = Store[JobView]()  # Jobs, and the objects of described kinds by their titles
         self.jobs.include(self.read_jobs.store)
         self.kinds = {"": KnownKind(self.read_jobs)}  # by what titles begin with
-        self.has_objects = True  # whether it has the objects of kinds that are known
+        self.has_kinds = True  # whether there is no kind but those
         self.pods = self.read_pods.store
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)

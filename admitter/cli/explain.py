@@ -20,14 +20,14 @@ from admitter.cli.looking import (
     warn,
     write,
 )
-from admitter.cli.named import job_named, missing
+from admitter.cli.named import FORMS, job_named, missing
 from admitter.cli.options import Context, JobName, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.explain.explainer import Explainer, UnknownError
 from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
-from admitter.insight.explain.status_summary import find, summary, summary_lines, summary_of
+from admitter.insight.explain.status_summary import find, summary, summary_lines, summary_of, title_or_name
 from admitter.insight.explain.text import opening, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.forecast.timed import until
@@ -58,12 +58,13 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Examples:
     - `admitter explain train-7 -n team-a`
+    - `admitter explain jobset/train -n team-a`: an object of a described kind
     - `admitter explain job/train-7 -n team-a -o json`: the same for a program
     - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that takes long to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
     allowance = allowed(estimate_for)
-    kind, name = job_named(name)
+    given, (kind, name) = name, job_named(name)
     where = namespace or namespace_of(kubeconfig, context, state)
     try:
         taken, controllers = look_at_all(state, kubeconfig, context, config)
@@ -72,9 +73,10 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         return
     try:
         known = facts(taken)
-        job = known.views.get("jobs", {}).get((where, name)) if kind == "Job" else None
-        there = (where, name) in known.views.get("workloads", {})  # a Workload of that name is another one
-        _answer(known, controllers, where, job.workload if job and there else name, output, allowance)
+        found = title_or_name(known, where, name, kind)
+        if found is None:
+            raise typer.BadParameter(f"{given!r} is not {FORMS}; -n names the namespace")
+        _answer(known, controllers, where, found, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
 

@@ -17,7 +17,8 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A Job or a Workload: NAME, job/NAME or wl/NAME. By default all of the namespace.",
+            help="A Job, a Workload or an object of a described kind: NAME, job/NAME, wl/NAME or KIND/NAME. "
+            "By default all of the namespace.",
             metavar="NAME",
         ),
     ] = None,
@@ -44,9 +45,9 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter history job/train-7 -n team-a`
     - `admitter history -A --reason Preempted`: all preemptions, with the preemptors
     """
-    name = job_named(name)[1] if name is not None else None
+    named = job_named(name) if name is not None else None
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
-    found = ask(kubeconfig, context, lambda transport: read(transport, where, name))
+    found = ask(kubeconfig, context, lambda transport: read(transport, where, named))
     shown = [each for each in found if not reason or each.what in reason]
     if output is Output.TABLE:
         console().print(_table(shown))

@@ -12,6 +12,10 @@ from admitter.simulate.manifests import READ
 
 _BEFORE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]*")
 """What can be meant as a kind or a namespace. No cluster has a name with a slash; a snapshot may."""
+_DESCRIBED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?")
+"""What can be a kind that a JobKind describes, with or without its group."""
+FORMS: Final = "NAME, job/NAME or wl/NAME"
+"""The forms in which every cluster has names; those of its described kinds come on top."""
 _SHORT: Final = {
     "ns": "Namespace",
     "no": "Node",
@@ -38,16 +42,20 @@ def kind_named(word: str) -> str | None:
 
 
 def job_named(text: str) -> tuple[str | None, str]:
-    """The kind, if one is named, and the name of a Job or a Workload.
+    """The kind, if one is named, and the name of a job object or a Workload.
 
     Raises:
         BadParameter: it names another kind, or nothing.
     """
-    return one_named(text, {"Job", "Workload"}, "NAME, job/NAME or wl/NAME")
+    return one_named(text, {"Job", "Workload"}, FORMS)
 
 
-def one_named(text: str, kinds: Container[str], forms: str) -> tuple[str | None, str]:
+def one_named(
+    text: str, kinds: Container[str], forms: str, *, described: bool = True
+) -> tuple[str | None, str]:
     """The kind, if one is named, and the name of an object of one of these kinds, in one of these forms.
+
+    Where it may be `described`, a word that is no kind of Admitter's may be a JobKind's, such as jobset.
 
     Raises:
         BadParameter: it names another kind, or nothing.
@@ -56,6 +64,8 @@ def one_named(text: str, kinds: Container[str], forms: str) -> tuple[str | None,
     if text and (not slash or not _BEFORE.fullmatch(kind)):
         return None, text
     found = kind_named(kind)
+    if found is None and described and _DESCRIBED.fullmatch(kind) and name:
+        return kind.lower().partition(".")[0], name
     if found is None:
         raise typer.BadParameter(f"{text!r} is not {forms}; -n names the namespace")
     if found not in kinds or not name:
@@ -66,8 +76,11 @@ def one_named(text: str, kinds: Container[str], forms: str) -> tuple[str | None,
 def missing(namespace: str, name: str, kind: str | None) -> CommandError:
     """What is wrong if a Job or a Workload that was named has no Workload, or is none."""
     match kind:
-        case "Job":
-            return CommandError(f"there is no Workload of a Job {name} in namespace {namespace}")
         case "Workload":
             return CommandError(f"there is no Workload {name} in namespace {namespace}")
+        case "Job":
+            return CommandError(f"there is no Workload of a Job {name} in namespace {namespace}")
+        case str():
+            words = f"there is no Workload of {kind}/{name} in namespace {namespace}"
+            return CommandError(f"{words}; -n names the namespace")
     return CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")

@@ -37,7 +37,11 @@ Filenames = Annotated[
     ),
 ]
 JobName = Annotated[
-    str, typer.Argument(help="A Job or a Workload: NAME, job/NAME or wl/NAME.", metavar="NAME")
+    str,
+    typer.Argument(
+        help="A Job, a Workload or an object of a described kind: NAME, job/NAME, wl/NAME or KIND/NAME.",
+        metavar="NAME",
+    ),
 ]
 RequeueOption = Annotated[
     RequeueBy,

@@ -30,14 +30,20 @@ _KINDS: Final = {"ClusterQueue": "cq", "LocalQueue": "lq", "Job": "job", "Worklo
 _QUEUES: Final = {"ClusterQueue", "LocalQueue"}
 
 Works = Annotated[
-    list[str], typer.Argument(help="Jobs or Workloads: job/NAME, wl/NAME or NAME.", metavar="NAME")
+    list[str],
+    typer.Argument(
+        help="Jobs, Workloads or objects of described kinds: job/NAME, wl/NAME, KIND/NAME or NAME.",
+        metavar="NAME",
+    ),
 ]
 Queues = Annotated[
     list[str], typer.Argument(help="ClusterQueues or LocalQueues: cq/NAME, lq/NAME.", metavar="QUEUE")
 ]
 Targets = Annotated[
     list[str],
-    typer.Argument(help="cq/NAME, lq/NAME, job/NAME, wl/NAME, or the NAME of a Job.", metavar="TARGET"),
+    typer.Argument(
+        help="cq/NAME, lq/NAME, job/NAME, wl/NAME, KIND/NAME, or the NAME of a Job.", metavar="TARGET"
+    ),
 ]
 
 
@@ -48,7 +54,8 @@ class Target(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{_KINDS[self.kind or 'Job']}/{self.name}"
+        kind = self.kind or "Job"
+        return self.name if "/" in self.name else f"{_KINDS.get(kind, kind)}/{self.name}"
 
 
 def pause(
@@ -110,17 +117,19 @@ def resume(
     _change([_target(each) for each in targets], StopPolicy.NONE, namespace, kubeconfig, context)
 
 
-def _target(text: str) -> Target:
-    """What an argument names; without a kind a Job or a Workload.
+def _target(text: str, *, described: bool = True) -> Target:
+    """What an argument names; without a kind a job object or a Workload.
 
     Raises:
         BadParameter: it names no kind that can be stopped.
     """
-    return Target(*one_named(text, _KINDS, "NAME, job/NAME, wl/NAME, cq/NAME or lq/NAME"))
+    return Target(
+        *one_named(text, _KINDS, "NAME, job/NAME, wl/NAME, cq/NAME or lq/NAME", described=described)
+    )
 
 
 def _queues(texts: Iterable[str], command: str) -> list[Target]:
-    found = [_target(text) for text in texts]
+    found = [_target(text, described=False) for text in texts]
     for target in found:
         if target.kind not in _QUEUES:
             raise CommandError(
@@ -252,7 +261,7 @@ async def _change_workload(
         raise missing(namespace, target.name, target.kind)
     job = view.job[0] if view.job is not None else ""
     found = Target("Job", job) if job else Target("Workload", view.name)
-    title = f"{found.kind} {namespace}/{found.name}"
+    title = f"{found} in namespace {namespace}" if "/" in job else f"{found.kind} {namespace}/{found.name}"
     if view.finished:
         raise CommandError(f"{title} has finished")
     if view.active is active:

@@ -1,14 +1,17 @@
 """`admitter what-if`: what a change of quota would do, before it is made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
+from admitter.cache.declared_kinds import declared_kinds
+from admitter.cache.job_resources import JOB
+from admitter.cache.views import ObjectView
 from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import (
@@ -37,8 +40,11 @@ from admitter.insight.what_if.compare import Difference, compare
 from admitter.insight.what_if.report import difference_json, tables
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.policy.snapshot import Facts
+from admitter.simulate.described import title_of
 from admitter.simulate.manifests import NAMESPACED, Change, read
 from admitter.visible import visible
+
+Json = dict[str, Any]
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""
@@ -103,14 +109,17 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if not files and not without:
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
     allowance = allowed(estimate_for)
-    changes = [*_read(files, namespace_of(kubeconfig, context, state)), *map(_deletion, without or [])]
+    namespace = namespace_of(kubeconfig, context, state)
+    restricted: DeniedError | None = None
     try:
         taken, controllers = look_at_all(state, kubeconfig, context, config)
-        restricted: DeniedError | None = None
+        known = facts(taken)
+        job_kinds, views = taken.objects["jobkinds"], known.views["jobkinds"].values()
+        changes = [*_read(files, namespace, job_kinds), *(_deletion(text, views) for text in without or ())]
     except DeniedError as error:
+        changes = [*_read(files, namespace), *map(_deletion, without or ())]
         taken, controllers = _look_restricted(kubeconfig, context, config, changes, error)
-        restricted = error
-    known = facts(taken)
+        known, restricted = facts(taken), error
     warn(controllers)
     changes = list(_at_once(known, changes))
     difference = compare(known, changes, side_by_side, processes(), allowance)
@@ -131,13 +140,13 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         raise typer.Exit(HIT)
 
 
-def _read(files: list[str], namespace: str) -> list[Change]:
-    """The objects in files; those that name no namespace are in this one.
+def _read(files: list[str], namespace: str, job_kinds: Iterable[Json] = ()) -> list[Change]:
+    """The objects in files, with the `job_kinds` of a cluster; those without a namespace are in this one.
 
     Raises:
         ManifestError: one of them can't be read.
     """
-    timeline = read(files, namespace=namespace) if files else None
+    timeline = read(files, namespace=namespace, job_kinds=job_kinds) if files else None
     if timeline is not None and timeline.errors:
         raise ManifestError("; ".join(f"{error.object}: {error.message}" for error in timeline.errors))
     return [change for change in timeline.changes if not change.gone] if timeline is not None else []
@@ -187,24 +196,30 @@ def _at_once(known: Facts, changes: list[Change]) -> Iterator[Change]:
         if change.gone and key not in there:
             raise ManifestError(f"{kind} {name}: can't be deleted, it is not there")
         if not change.gone and kind in {"Job", "Workload"} and key in there:
-            raise ManifestError(f"{kind} {name}: is there already; only further ones can be tried")
+            raise ManifestError(
+                f"{title_of(change.object)}: is there already; only further ones can be tried"
+            )
         yield replace(change, time=known.taken, serial=serial)
 
 
-def _deletion(text: str) -> Change:
+def _deletion(text: str, job_kinds: Iterable[ObjectView] = ()) -> Change:
     """What --without names.
 
     Raises:
         BadParameter: it names no kind that means something here, or not one object of it.
     """
     kind, *names = text.split("/")
-    found = kind_named(kind)
+    found, sort = kind_named(kind), ""
+    for each in declared_kinds(job_kinds) if found is None else ():
+        if kind.lower().partition(".")[0] in {each.sort, each.resource.plural}:
+            found, sort = JOB.kind, f"{each.sort}/"
     if found is None:
         words = f"{kind!r} is no kind that decisions depend on; these are {', '.join(sorted(PLURALS))}"
         raise typer.BadParameter(words, param_hint="--without")
     wanted = ["NAMESPACE", "NAME"] if found in NAMESPACED else ["NAME"]
     if len(names) != len(wanted) or not all(names):
         raise typer.BadParameter(f"{text!r} is not {'/'.join([found, *wanted])}", param_hint="--without")
+    names[-1] = sort + names[-1]
     metadata = dict(zip((each.lower() for each in wanted), names, strict=True))
     return Change(0.0, 0, {"kind": found, "metadata": metadata}, gone=True)
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.cache.job_resources import is_meant, titled
 from admitter.cache.views import WorkloadView
 from admitter.client.transport import Json, Transport
 from admitter.insight.listing import job_name
 from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import readable
-from admitter.names import API_VERSION, CONTROLLER_NAME
+from admitter.names import API_VERSION, CONTROLLER_NAME, GROUP
 
 _REPORTED: Final = (
     ("Finished", "True", ""),
@@ -36,8 +37,12 @@ class HistoryEntry:
     why: str  # in a sentence
 
 
-async def read(transport: Transport, namespace: str | None, name: str | None) -> list[HistoryEntry]:
-    """What happened to one Job or Workload, or to all of a namespace or of all of them; the oldest first.
+async def read(
+    transport: Transport, namespace: str | None, named: tuple[str | None, str] | None
+) -> list[HistoryEntry]:
+    """What happened to one Workload, or to all of a namespace or of all of them; the oldest first.
+
+    One is named by its own name or its job object's, with a kind or None.
 
     Raises:
         ClusterError: the API server does not answer, or its user may not list events or Workloads there.
@@ -53,17 +58,23 @@ async def read(transport: Transport, namespace: str | None, name: str | None) ->
     for view in views:
         reported = _of_status(view)
         found |= {each for each in reported if (each.namespace, each.name, each.what, each.why) not in known}
-    wanted = {name} | {job for (_, workload), job in names.items() if workload == name}
-    return sorted(each for each in found if name is None or each.name in wanted)
+    if named is None:
+        return sorted(found)
+    kind, name = named
+    wanted = {job for (_, workload), job in names.items() if workload == name}
+    return sorted(each for each in found if each.name in wanted or is_meant(each.name, kind, name))
 
 
 def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[HistoryEntry]:
     about = event["involvedObject"]
-    if about.get("kind") not in {"Job", "Workload"}:
-        return
-    namespace, name = about.get("namespace", ""), about.get("name", "")
-    if about["kind"] == "Workload":
+    namespace, name, kind = (str(about.get(field, "")) for field in ("namespace", "name", "kind"))
+    group = str(about.get("apiVersion", "")).rpartition("/")[0]
+    if kind == "Workload":
         name = names.get((namespace, name), name)
+    elif namespace and kind != "Job" and group != GROUP:
+        name = titled(group, kind, name)
+    elif kind != "Job":
+        return
     time = event.get("lastTimestamp") or event["metadata"]["creationTimestamp"]
     yield HistoryEntry(time, namespace, name, event.get("reason", ""), event.get("message", ""))
 

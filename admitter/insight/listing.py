@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from admitter.api.conditions import WorkloadState
+from admitter.cache.job_resources import is_meant
 from admitter.cache.views import WorkloadView
+from admitter.documents import ManifestError
 from admitter.engine.policy import Strategy
 from admitter.engine.refusal import HOPELESS
 from admitter.policy.snapshot import Snapshot
@@ -45,6 +47,19 @@ def stops_others(snapshot: Snapshot, queue: str) -> bool:
 def job_name(view: WorkloadView) -> str:
     """The name by which its user knows a Workload: that of its Job, or its own if it has none."""
     return (view.job[0] if view.job is not None else "") or view.name
+
+
+def meant(titles: Iterable[str], kind: str | None, name: str) -> str | None:
+    """Which of some job objects, by title, a user means by a name and perhaps a kind; None: none of them.
+
+    Raises:
+        ManifestError: it may be any of several.
+    """
+    found = sorted({title for title in titles if is_meant(title, kind, name)})
+    if len(found) > 1:
+        forms = ", ".join(title if "/" in title else f"job/{title}" for title in found)
+        raise ManifestError(f"{name} may be any of {forms}: name its kind too")
+    return found[0] if found else None
 
 
 def rows(snapshot: Snapshot, namespace: str | None) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from admitter.client.informer import Informer
 from admitter.client.store import Store
 from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.following.kind_informers import KindInformers
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.lease_watch import LeaseWatch
 from admitter.insight.pages import spelled
@@ -39,6 +40,9 @@ class Mirror:
         self._settings = settings
         self._now = now
         self._sources = [replace(source, store=Store(remembered=0)) for source in World().sources]
+        self._described = World()  # the objects of described kinds, and nothing else
+        self._described.job_kinds = next(s.store for s in self._sources if plural_of(s.path) == "jobkinds")
+        self._kinds = KindInformers(self._described, transport, random)
         self._informers = [Informer(transport, source, random) for source in self._sources]
         self._leases = LeaseWatch(transport)
         self._transport = transport
@@ -46,6 +50,7 @@ class Mirror:
         self.revision = 0  # grows with every change
         for source in self._sources:
             source.store.listen(self._note)
+        self._described.jobs.listen(self._note)
 
     def _note(self, _old: object, _new: object) -> None:
         self.revision += 1
@@ -74,6 +79,8 @@ class Mirror:
             tasks.append(group.create_task(self._leases.follow(), name="leases"))
             for informer in self._informers:
                 await informer.synced.wait()
+            tasks.append(group.create_task(self._kinds.run(), name="kinds"))
+            await self._kinds.synced.wait()
             yield
             for task in tasks:
                 task.cancel()
@@ -91,7 +98,10 @@ class Mirror:
 
     def facts(self) -> Facts:
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
-        return Facts(self._now(), self._settings, views)
+        views["jobs"] |= {job.key: job for job in self._described.jobs}
+        kinds = (kind for sort, kind in self._described.kinds.items() if sort and kind.source is not None)
+        read = frozenset(kind.resource.collection for kind in kinds if not kind.problem)
+        return Facts(self._now(), self._settings, views, read if views["jobkinds"] else None)
 
     async def snapshots(self) -> AsyncIterator[tuple[Facts, Snapshot]]:
         """A snapshot now, then one after changes, with pauses that leave time for other work."""

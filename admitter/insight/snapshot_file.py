@@ -7,6 +7,7 @@ volume or Secret's name. Snapshots can be passed on, and tried out without a clu
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,11 +15,13 @@ import orjson
 from pydantic import Field, ValidationError
 
 from admitter.api.base import problems_of
-from admitter.api.forms import checker, fields, needed
-from admitter.cache.views import at, seconds, timestamp
+from admitter.api.forms import RECORDS, checker, fields, fitted, needed
+from admitter.cache.declared_kinds import declared_kinds
+from admitter.cache.described_views import parse_record, record_of
+from admitter.cache.views import JobView, at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.errors import UnreadableError
-from admitter.client.source import Json
+from admitter.client.source import Json, Source
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.pod_sets import kept_template
 from admitter.convert.settings import Settings
@@ -57,7 +60,9 @@ class SnapshotFile:
 
     taken: float  # when, in seconds since the epoch
     settings: Settings  # of the controller
-    objects: Mapping[str, list[Json]]  # by the plural of their kind, reduced to the fields that are read
+    # by the plural of their kind, reduced to the fields that are read; of a described kind that was read by
+    # plural and group, with what its JobKind has found in them
+    objects: Mapping[str, list[Json]]
 
 
 def reduced(plural: str, raw: Json) -> Json:
@@ -74,7 +79,11 @@ def _metadata(raw: Json, *, all_labels: bool) -> Json:
     if annotations:
         made["annotations"] = annotations
     owners = [
-        {field: owner.get(field) for field in ("kind", "name", "uid", "controller")}
+        {
+            field: owner[field]
+            for field in ("apiVersion", "kind", "name", "uid", "controller")
+            if field in owner
+        }
         for owner in raw.get("ownerReferences") or ()
     ]
     return made | ({"ownerReferences": owners} if owners else {})
@@ -87,6 +96,11 @@ def _ours(texts: Mapping[str, str] | None) -> dict[str, str]:
 def _body(raw: Json) -> Json:
     kept = ("spec", "status", "value", "globalDefault", "overhead")
     return {field: raw[field] for field in kept if field in raw}
+
+
+def record(raw: Json, view: JobView) -> Json:
+    """What is kept of an object of a described kind, by its view."""
+    return record_of(_metadata(raw["metadata"], all_labels=False), view)
 
 
 def _job(raw: Json) -> Json:
@@ -176,6 +190,7 @@ def parsed(place: str, document: Any) -> SnapshotFile:  # noqa: ANN401  # whatev
         )
         plurals = [plural_of(source.path) for source in World().sources]
         known = {plural: objects.get(plural, []) for plural in plurals}
+        known |= {name: of_kind for name, of_kind in objects.items() if "." in name}
         return SnapshotFile(seconds(whole["taken"]), made, known)
     except ValidationError as error:
         words = "; ".join(map(str, problems_of(error)))
@@ -190,7 +205,15 @@ def facts(snapshot: SnapshotFile) -> Facts:
         plural: {view.key: view for view in readable(snapshot.objects[plural], plural)}
         for plural in (plural_of(source.path) for source in World().sources)
     }
-    return Facts(snapshot.taken, snapshot.settings, views)
+    read = set()
+    for kind in declared_kinds(views["jobkinds"].values()):
+        name, resource = kind.resource.collection, kind.resource
+        if name in snapshot.objects:
+            read.add(name)
+            parse = partial(parse_record, resource=resource)
+            source = Source(resource.path, parse, fitted=partial(fitted, RECORDS))
+            views["jobs"] |= {view.key: view for view in _read(snapshot.objects[name], name, source)}
+    return Facts(snapshot.taken, snapshot.settings, views, frozenset(read) if views["jobkinds"] else None)
 
 
 def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
@@ -198,7 +221,10 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
 
     Answers about other objects do not need it.
     """
-    source = World().source_of(plural)
+    return _read(raws, plural, World().source_of(plural))
+
+
+def _read(raws: Iterable[Json], plural: str, source: Source[Any]) -> Iterator[Any]:
     for raw in raws:
         if wrong := _identity_problem(raw):
             say_left_out(plural, raw, wrong)

@@ -11,6 +11,7 @@ from admitter.cache.world import World
 from admitter.client.source import Source
 from admitter.client.transport import Json, Transport
 from admitter.convert.settings import Settings
+from admitter.insight.described import described
 from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import SnapshotFile, reduced, say_left_out
 from admitter.policy.snapshot import plural_of
@@ -48,6 +49,7 @@ async def take(
         lists.append(found)
     objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
     objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
+    objects.update(await described(transport, objects["jobkinds"]))
     return SnapshotFile(taken, settings, objects)
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from admitter.api.conditions import ActiveReason, WaitingReason
+from admitter.cache.job_resources import sort_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
 from admitter.convert import workloads
@@ -167,9 +168,9 @@ class Gate:
         return None
 
     def _unknown(self, title: str) -> str | None:
-        """Why nothing is known of objects of a kind; empty if it is; None where none are to be known."""
-        words = self._world.unknown_kind(title)
-        return words if self._world.has_objects or not words else None
+        """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""
+        known = self._world.has_kinds or sort_of(title) in self._world.kinds
+        return self._world.unknown_kind(title) if known else None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
         """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""

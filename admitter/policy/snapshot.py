@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from admitter.cache.declared_kinds import declared_kinds
 from admitter.cache.pod_views import loose_usage
 from admitter.cache.views import JobView, WorkloadView, at, parse_workload, timestamp
-from admitter.cache.world import World
+from admitter.cache.world import KnownKind, World
 from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
@@ -34,7 +35,10 @@ class Facts:
 
     taken: float
     settings: Settings = DEFAULTS
+    # by the plural of their kind; objects of described kinds are among the Jobs, by their titles
     views: Views = field(default_factory=dict)
+    # the described kinds of which these are all objects, such as `jobsets.jobset.x-k8s.io`
+    read: frozenset[str] | None = None  # None: nothing is known of such kinds
 
 
 def plural_of(path: str) -> str:
@@ -48,8 +52,7 @@ class Snapshot:
     def __init__(self, known: Facts) -> None:
         self.now = known.taken  # that moment, in seconds since the epoch
         self.settings = known.settings
-        self.world = World()  # all objects, but for those of described kinds
-        self.world.has_objects = False
+        self.world = World()  # all objects
         self.engine = Engine()  # the reservations and the pending workloads; nothing has been decided in it
         # what queues and flavors say, checked
         self.catalog = Catalog(self.world, self.engine, known.settings.gpus)
@@ -58,6 +61,7 @@ class Snapshot:
         self._intake = Intake(self.world, self.engine, self.gate)
         self.world.shards.epochs[0] = 0
         self._fill(known.views)
+        self._know_kinds(known.read)
         self._define()
         self._take_in()
 
@@ -65,6 +69,19 @@ class Snapshot:
         for source in self.world.sources:
             for view in views.get(plural_of(source.path), {}).values():
                 source.store.apply(view)
+
+    def _know_kinds(self, read: frozenset[str] | None) -> None:
+        """Of a kind that works and was not read, Workloads say what is to be known."""
+        world = self.world
+        world.has_kinds = read is not None
+        for each in declared_kinds(world.job_kinds):
+            if read is not None and each.resource.collection in read:
+                world.kinds[each.sort] = KnownKind(None, "", each.resource)
+            elif each.problem:
+                words = f"JobKind {each.kind.metadata.name} does not work: {each.problem}"
+                world.kinds[each.sort] = KnownKind(None, words, each.resource)
+            else:
+                world.has_kinds = False
 
     def _define(self) -> None:
         world, catalog = self.world, self.catalog
@@ -135,12 +152,16 @@ class Snapshot:
         self.world.workloads.apply(parse_workload({"metadata": metadata, "spec": spec}))
 
     def find(self, namespace: str, name: str) -> WorkloadView | None:
-        """A Workload by its own name, or by that of its Job."""
+        """A Workload by its own name, or by the title of its job object."""
         found = self.world.workloads.get((namespace, name))
         if found is not None:
             return found
         job = self.world.jobs.get((namespace, name))
-        return self.world.workloads.get((namespace, job.workload)) if job is not None else None
+        if job is not None:
+            return self.world.workloads.get((namespace, job.workload))
+        here = map(self.world.workloads.get, self.world.workloads_by_namespace.get(namespace))
+        of_it = [view for view in here if view is not None and view.job is not None and view.job[0] == name]
+        return min(of_it, key=lambda view: view.finished, default=None)
 
     def queue_of(self, workload: WorkloadView) -> str | None:
         """The engine's queue that a Workload asks for; None if its LocalQueue leads nowhere."""

@@ -131,7 +131,8 @@ class Arrivals:
         if gone:  # that it is to go may be all that is said of it
             if known is not None:
                 self._world.jobs.delete(key, known.uid)
-                self._lifecycles.forget(known.uid, self._now)
+                made = self._world.workloads.get((known.namespace, known.workload))
+                self._lifecycles.forget(made.uid if made is not None else known.uid, self._now)
             return
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_any_job(raw)

@@ -36,8 +36,10 @@ class _Described(NamedTuple):
 class DescribedKinds:
     """What the JobKinds, Admitter's and those among some manifests, say of these manifests."""
 
-    def __init__(self, manifests: Iterable[object]) -> None:
+    def __init__(self, manifests: Iterable[object], job_kinds: Iterable[Json] = ()) -> None:
+        """With the `job_kinds` of a cluster: those that work there come before those of Admitter."""
         self._manifests = [each for each in manifests if isinstance(each, dict)]
+        self._job_kinds = list(filter(_works, job_kinds))
 
     def describe(self, manifest: object) -> bool:
         """Whether an object is of a kind that a JobKind describes."""
@@ -118,9 +120,15 @@ class DescribedKinds:
         """Loaded once something has to be looked up: the library for expressions is slow to load."""
         from admitter.kinds.registry import Kinds  # noqa: PLC0415
 
-        shipped = [each for _, each in documents([str(bundled("manifests") / "kinds")])]
+        taken = Kinds(self._job_kinds, {}).declared
+        there = {(each.spec.resource.api_version, each.spec.resource.kind) for each in taken}
+        shipped = [
+            each
+            for _, each in documents([str(bundled("manifests") / "kinds")])
+            if _described_by(each) not in there
+        ]
         own = [each for each in self._manifests if _kind_of(each) == JOB_KIND]
-        return Kinds([*shipped, *own], dict(_schemas(self._manifests)))
+        return Kinds([*self._job_kinds, *shipped, *own], dict(_schemas(self._manifests)))
 
     @cached_property
     def _objects(self) -> dict[tuple[object, ...], Json]:
@@ -164,6 +172,29 @@ def _names_queue(manifest: Json) -> bool:
     """Whether an object has the label of a queue; nothing about it is checked yet."""
     labels = manifest["metadata"].get("labels")
     return isinstance(labels, dict) and QUEUE_LABEL in labels
+
+
+def job_kinds_in(snapshot: Json) -> list[Json]:
+    """The JobKinds in a document that should be a snapshot; nothing about it is checked yet."""
+    objects = snapshot.get("objects")
+    found = objects.get("jobkinds") if isinstance(objects, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _works(job_kind: Json) -> bool:
+    """Whether the controller of its cluster says so."""
+    status = job_kind.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    active = {"type": "Active", "status": "True"}
+    return any(
+        isinstance(each, dict) and each.items() >= active.items()
+        for each in (conditions if isinstance(conditions, list) else ())
+    )
+
+
+def _described_by(job_kind: Any) -> tuple[str, str]:  # noqa: ANN401  # one of Admitter's own
+    resource = job_kind["spec"]["resource"]
+    return f"{resource['group']}/{resource['version']}", resource["kind"]
 
 
 def _kind_of(manifest: Json) -> tuple[Any, Any]:

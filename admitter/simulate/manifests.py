@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from admitter.api.base import Resource, problems
@@ -19,7 +20,7 @@ from admitter.names import (
     SIMULATED_UNTIL_ANNOTATION,
 )
 from admitter.quantities.durations import InvalidDurationError, parse_duration
-from admitter.simulate.described import DESCRIBED, DescribedKinds
+from admitter.simulate.described import DESCRIBED, DescribedKinds, job_kinds_in
 
 Json = dict[str, Any]
 
@@ -72,12 +73,16 @@ class Timeline:
 
 
 def read(
-    paths: Iterable[str], begin: Callable[[str, Json], float] | None = None, namespace: str = "default"
+    paths: Iterable[str],
+    begin: Callable[[str, Json], float] | None = None,
+    namespace: str = "default",
+    job_kinds: Iterable[Json] = (),
 ) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
     `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
-    begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`.
+    begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`. The
+    `job_kinds` of a cluster are known, as are those of a snapshot.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
@@ -87,7 +92,10 @@ def read(
     begins: float | None = None
     everything = list(documents(paths))
     names = generated_names((manifest for _, manifest in everything), namespace)
-    kinds = DescribedKinds(manifest for _, manifest in everything)
+    snapshots = [each for _, each in everything if isinstance(each, dict) and _kind_of(each) == SNAPSHOT]
+    kinds = DescribedKinds(
+        (manifest for _, manifest in everything), [*job_kinds, *chain(*map(job_kinds_in, snapshots))]
+    )
     for number, (place, manifest) in enumerate(everything):
         if number in names:
             manifest["metadata"]["name"] = names[number]

@@ -79,9 +79,18 @@ def test_what_is_no_job_can_not_be_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["explain", "history", "pause", "resume", "hold", "drain"])
-@pytest.mark.parametrize("name", ["team-a/train-7", "teama/train-7", "job/team-a/train-7"])
+@pytest.mark.parametrize("name", ["team-a/train-7", "job/team-a/train-7"])
 def test_a_namespace_is_no_part_of_a_name(command: str, name: str) -> None:
     answer = said(command, name, exit_code=2)
+    assert f"{name!r} is not NAME, job/NAME" in answer
+    assert "; -n names the namespace" in " ".join(answer.replace("│", "").split())
+
+
+@pytest.mark.parametrize("words", [("explain", *STATE), ("hold",), ("drain",)])
+def test_what_may_be_a_kind_is_a_namespace_if_no_job_kind_describes_it(words: tuple[str, ...]) -> None:
+    command, *more = words
+    name = "teama/train-7"
+    answer = said(command, name, *more, exit_code=2)
     assert f"{name!r} is not NAME, job/NAME" in answer
     assert "; -n names the namespace" in " ".join(answer.replace("│", "").split())
 

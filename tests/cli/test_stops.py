@@ -13,6 +13,7 @@ from admitter.cli import stops
 from admitter.cli.complaints import CommandError
 from admitter.cli.main import app
 from admitter.client.errors import DeniedError, api_error
+from admitter.documents import ManifestError
 from admitter.insight.controller_status import ControllerStatus
 from tests.apiserver.loop import run
 from tests.apiserver.server import ApiServer, Json
@@ -241,3 +242,29 @@ def test_a_right_that_is_missing_is_named_with_the_role_that_gives_it(
     with pytest.raises(DeniedError) as denied:
         desk.say(*command)
     assert words in str(denied.value)
+
+
+def test_an_object_of_a_described_kind_is_paused_by_its_name(desk: Desk) -> None:
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "train", "uid": "o"}
+    path, spec = f"{OWN}/namespaces/blue/workloads/jobset-train", desk.spec(desk.workload)
+    labels = {"admitter.dev/job-uid": "o"}
+    desk.make(path, labels=labels, owners=[owner | {"controller": True}], spec=spec, status={})
+    title, what = desk.say("pause", "jobset/train")
+    assert title == "jobset/train in namespace blue: active of Workload jobset-train true -> false"
+    assert what.endswith("until admitter resume jobset/train -n blue.")
+    for name in ("train", "jobsets.jobset.x-k8s.io/train"):
+        assert desk.say("pause", name) == [
+            "jobset/train in namespace blue is paused already: nothing is changed."
+        ]
+    assert desk.spec(path)["active"] is False
+
+
+def test_what_may_be_several_objects_is_not_paused(desk: Desk) -> None:
+    for kind in ("JobSet", "RayJob"):
+        owner = {"apiVersion": "x.io/v1", "kind": kind, "name": "train", "uid": kind, "controller": True}
+        path, spec = f"{OWN}/namespaces/blue/workloads/{kind.lower()}-train", desk.spec(desk.workload)
+        desk.make(path, labels={"admitter.dev/job-uid": kind}, owners=[owner], spec=spec, status={})
+    with pytest.raises(ManifestError, match="may be any of jobset/train, rayjob/train"):
+        desk.say("pause", "train")
+    with pytest.raises(CommandError, match=r"no Workload of study/train .*; -n names the namespace"):
+        desk.say("pause", "study/train")

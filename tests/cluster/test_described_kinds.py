@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -12,14 +13,18 @@ from uuid import uuid4
 import pytest
 
 from admitter.client.transport import HttpTransport
+from admitter.insight.snapshot_file import facts, load
 from admitter.install.apply import install_kinds
-from admitter.sandbox.cluster import Cluster
+from admitter.policy.snapshot import Snapshot
+from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
+from admitter.top.scene import scene
 from tests.apiserver.experiments import GROUP, definition, job_kind, templates
 from tests.cluster.auditor import Auditor
 from tests.cluster.controller import Controller
 from tests.cluster.objects import TOLERATES_SPOT, Json, job
 from tests.cluster.team import Team
+from tests.cluster.test_insight import ask
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -40,6 +45,7 @@ def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory)
     define(own)
     own.run_kubectl("create", "-f-", content=json.dumps(ROLE))
     asyncio.run(_install(own))
+    eventually(lambda: _accepts(own), what="Experiments to be accepted")
     own.run_kubectl("create", "namespace", "lab")
     own.run_kubectl("create", "serviceaccount", "operator", "--namespace=lab")
     role, account = "--clusterrole=edit", "--serviceaccount=lab:operator"
@@ -56,6 +62,18 @@ def define(cluster: Cluster) -> None:
     """Make the API server serve Experiments."""
     cluster.run_kubectl("create", "-f-", content=json.dumps(definition()))
     cluster.run_kubectl("wait", "--for=condition=Established", f"crd/experiments.{GROUP}", "--timeout=60s")
+    eventually(lambda: _accepts(cluster), what="Experiments to be accepted")
+
+
+def _accepts(cluster: Cluster) -> bool:
+    """Whether an Experiment may be made: policies know its kind a moment after it is served."""
+    metadata = {"name": "any", "namespace": "default", "labels": {"admitter.dev/queue-name": "main"}}
+    raw = {"apiVersion": f"{GROUP}/v1", "kind": "Experiment", "metadata": metadata, "spec": {}}
+    try:
+        cluster.run_kubectl("create", "--dry-run=server", "-f-", content=json.dumps(raw))
+    except KubectlError:
+        return False
+    return True
 
 
 async def _install(cluster: Cluster) -> None:
@@ -236,3 +254,28 @@ def test_workloads_go_with_the_definition_and_the_kind_works_again_with_it(team:
         team.submit("new", seconds=1)
         eventually(lambda: team.state("new") == "Finished", what="a new one to end")
     assert auditor.excesses == []
+
+
+def test_readers_call_it_by_its_kind_and_name(team: Lab, tmp_path: Path) -> None:
+    team.two_flavors()
+    team.submit("first", control=2, probe=4)
+    team.runs("first", pods=2)
+    team.submit("second", control=2)
+    eventually(lambda: team.reason("second") == "InsufficientQuota", what="the second one to wait")
+    heading, *rows = team.kubectl("get", "workloads").splitlines()
+    assert heading.split()[:3] == ["NAME", "KIND", "OBJECT"]
+    assert sorted(row.split()[1:3] for row in rows) == [["Experiment", "first"], ["Experiment", "second"]]
+    listed = ask(team, "get", "workloads", "-n", team.namespace)
+    titles = ["experiment/first", "experiment/second"]
+    assert [line.split()[1] for line in listed.splitlines()[1:]] == titles
+    assert "experiment/second: Pending" in ask(team, "explain", "experiment/second", "-n", team.namespace)
+    happened = ask(team, "history", "experiments/first", "-n", team.namespace)
+    assert "experiment/first" in happened
+    path = tmp_path / "state.json"
+    path.write_text(ask(team, "snapshot"))
+    known = facts(load(path))
+    assert known.read == frozenset({f"experiments.{GROUP}"})
+    seen = scene(known, Snapshot(known))
+    assert [row.job for row in seen.rows[team.cluster_queue]] == titles
+    assert "it is evicted" in ask(team, "pause", "experiment/first", "-n", team.namespace).lower()
+    eventually(lambda: team.pods("first") == [], what="the first one to be paused")

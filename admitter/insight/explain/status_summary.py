@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from admitter.cache.job_resources import sort_of
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
-from admitter.insight.listing import job_name
+from admitter.insight.listing import job_name, meant
 from admitter.policy.snapshot import Facts
 
 Json = dict[str, Any]
@@ -15,16 +16,54 @@ _CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": 
 
 
 def find(known: Facts, namespace: str, name: str, kind: str | None = None) -> WorkloadView | None:
-    """The Workload of a name, or that of the Job of that name; None if there is none.
+    """The Workload of a name, or that of the job object of that name; None if there is none.
 
     With a kind only what has the name as that kind: a Workload of the same name may be that of no Job.
+
+    Raises:
+        ManifestError: it may be any of several job objects.
     """
     views: Mapping[Key, WorkloadView] = known.views.get("workloads", {})
     own = views.get((namespace, name))
     if kind == "Workload" or (own is not None and kind is None):
         return own
-    of_job = (view for key, view in views.items() if key[0] == namespace and view.job and view.job[0] == name)
-    return min(of_job, key=lambda view: view.finished, default=None)
+    title = meant(
+        (view.job[0] for key, view in views.items() if key[0] == namespace and view.job), kind, name
+    )
+    return _titled(views, namespace, title) if title is not None else None
+
+
+def _titled(views: Mapping[Key, WorkloadView], namespace: str, title: str) -> WorkloadView | None:
+    """The Workload of a job object; of several the one that has not finished."""
+    here = (view for key, view in views.items() if key[0] == namespace)
+    found = (view for view in here if view.job is not None and view.job[0] == title)
+    return min(found, key=lambda view: view.finished, default=None)
+
+
+def title_or_name(known: Facts, namespace: str, name: str, kind: str | None) -> str | None:
+    """How a snapshot finds what a user means: a Workload's own name, or a job object's title.
+
+    None if it has nothing of the kind that is named, nor a JobKind that describes it.
+
+    Raises:
+        ManifestError: it may be any of several job objects.
+    """
+    workloads, jobs = known.views.get("workloads", {}), known.views.get("jobs", {})
+    if kind in {None, "Workload"} and (namespace, name) in workloads:
+        return name
+    titles = [view.job[0] for key, view in workloads.items() if key[0] == namespace and view.job]
+    title = meant([*titles, *(job.name for key, job in jobs.items() if key[0] == namespace)], kind, name)
+    if title is None:
+        sorts = {
+            str(view.spec["resource"]["kind"]).lower() for view in known.views.get("jobkinds", {}).values()
+        }
+        sorts |= {sort_of(title) for title in titles}
+        asked = f"{kind}/{name}"
+        if kind in {None, "Job", "Workload"}:
+            return name
+        return asked if sorts & {kind, kind.removesuffix("s")} else None
+    job = jobs.get((namespace, title))
+    return job.workload if job is not None and (namespace, title) in workloads else title
 
 
 def summary(view: WorkloadView) -> Json:
@@ -49,9 +88,9 @@ def summary_lines(answer: Json) -> Iterator[str]:
 
 
 def summary_of(known: Facts, namespace: str, name: str) -> Json | None:
-    """What the status says of a Workload, by its own name or that of its Job; None if there is neither."""
+    """What the status says of a Workload, by its own name or its job object's; None if there is neither."""
     workloads, job = known.views.get("workloads", {}), known.views.get("jobs", {}).get((namespace, name))
-    view = workloads.get((namespace, name)) or (workloads.get((namespace, job.workload)) if job else None)
+    view = workloads.get((namespace, name)) or _titled(workloads, namespace, name)
     if view is not None:
         return summary(view)
     return {"namespace": namespace, "name": name, "state": "Pending", "message": None} if job else None
