@@ -38,6 +38,9 @@ class Server:
         self.there[path] = manifest | {"metadata": {**manifest["metadata"], "generation": 1}, "status": READY}
         return self.there[path]
 
+    async def create(self, path: str, *_: object) -> Json:
+        raise NotFoundError(404, "NotFound", path)  # no definition is there
+
     async def delete(self, path: str, _body: object) -> None:
         if self.there.pop(path, None) is None:
             raise NotFoundError(404, "NotFound", path)
