@@ -1,25 +1,27 @@
-"""An operator of Experiments that knows nothing of Admitter; it needs kubectl, and ends when its kind is gone."""
+"""An operator of Experiments that knows nothing of Admitter; it needs kubectl and never ends by itself."""
 
 import json
 import subprocess
 import time
 from typing import Any
 
+Json = dict[str, Any]
+
 ACCOUNT = "--as=system:serviceaccount:lab:operator"
 
 
-def kubectl(*arguments: str, given: Any = None) -> str:
+def kubectl(*arguments: str, given: Json | None = None) -> str:
     """What kubectl prints to the operator's account."""
     command, text = ["kubectl", ACCOUNT, *arguments], json.dumps(given)
     return subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def listed(kind: str) -> list[Any]:
+def listed(kind: str) -> list[Json]:
     """All objects of a kind."""
     return list(json.loads(kubectl("get", kind, "--all-namespaces", "--output=json"))["items"])
 
 
-def make(experiment: Any, name: str, template: Any) -> None:
+def make(experiment: Json, name: str, template: Json) -> None:
     """Make a pod of a template, with the labels in it, that goes when the Experiment goes."""
     of = experiment["metadata"]
     owner = {"apiVersion": "lab.example.com/v1", "kind": "Experiment", "controller": True}
@@ -33,7 +35,7 @@ def make(experiment: Any, name: str, template: Any) -> None:
     kubectl("create", "--filename=-", given=pod)
 
 
-def look(experiment: Any, pods: list[Any]) -> None:
+def look(experiment: Json, pods: list[Json]) -> None:
     """Make or delete its pods, and say how many there are."""
     of, spec, before = experiment["metadata"], experiment["spec"], experiment.get("status", {})
     scope = f"--namespace={of['namespace']}"
@@ -51,7 +53,9 @@ def look(experiment: Any, pods: list[Any]) -> None:
         now = {"pods": 0, "phase": "Done"}
     if now != before:
         change = json.dumps({"status": now})
-        kubectl("patch", "experiment", of["name"], scope, "--subresource=status", "--type=merge", f"-p={change}")
+        kubectl(
+            "patch", "experiment", of["name"], scope, "--subresource=status", "--type=merge", f"-p={change}"
+        )
 
 
 while True:
