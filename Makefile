@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -49,6 +49,9 @@ bench-namespaces: $(VENV)/.ready ## 5,000 namespaces that bring their quota; sav
 
 bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,000; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.jobs --scale $(or $(SCALE),0.2) $(if $(FAITHFUL),--faithful)
+
+bench-kinds: $(VENV)/.ready   ## objects of three described kinds among Jobs, SCALE=0.2 of 15,000, beside Jobs alone; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.kinds --scale $(or $(SCALE),0.2)
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads, and in trees whose future is dear; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight

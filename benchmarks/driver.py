@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
+from admitter.client.transport import Transport
 from benchmarks.crowd import Course, Crowd, Task
 
 Json = dict[str, Any]
@@ -22,6 +23,12 @@ class Driver(Crowd):
     """Creates Jobs, and stands in for what runs them."""
 
     collection: ClassVar[str] = JOBS
+    own_writes: ClassVar[tuple[str, ...]] = ("POST jobs", "PATCH jobs/status")
+    """How its own writes begin in the counts of the API server."""
+
+    @staticmethod
+    async def prepare(transport: Transport) -> None:
+        """Make what the load needs beside queues, once Admitter is installed: nothing for Jobs."""
 
     def waits(self, seen: Json) -> bool:
         """Whether a Job is suspended."""

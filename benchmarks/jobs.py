@@ -41,7 +41,6 @@ RESULTS: Final = Path(__file__).parent / "results"
 OWN: Final = f"/apis/{API_VERSION}"
 COHORTS, QUEUES = 5, 6
 MIN, MAX = 20, 120
-DRIVERS_WRITES: Final = ("POST jobs", "PATCH jobs/status")
 ONE_BY_ONE: Final = 200
 PROFILE_AFTER_SECONDS: Final = 5
 PROFILE_SECONDS: Final = 20
@@ -151,7 +150,7 @@ class Bench:
         now = server.components()
         courses = list(driver.outcomes.values())
         jobs = len(tasks)
-        of_controller = sum(n for what, n in written.items() if not what.startswith(DRIVERS_WRITES))
+        of_controller = sum(n for what, n in written.items() if not what.startswith(driver.own_writes))
         return {
             "scale": scale,
             "jobs": jobs,
@@ -255,6 +254,7 @@ async def measure(
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         await define(transport)
+        await driver.prepare(transport)
         await server.quiet()
     async with await HttpTransport.connect(await server.people()) as transport:
         speed = await server.speed(transport)

@@ -57,7 +57,7 @@ class Api(HttpTransport):
             "metadata": {"resourceVersion": str(self._version)},
         }
 
-    async def create(self, path: str, body: Json) -> Json:
+    async def create(self, path: str, body: Json, _: Mapping[str, str] | None = None) -> Json:
         """The name of a user, or whether the user may list something."""
         spec = body["spec"]
         if path.endswith("tokenreviews"):

@@ -46,16 +46,22 @@ def shell(command: str) -> str:
     return answer.stdout
 
 
-def simulations(page: Path) -> Iterator[tuple[str, str]]:
-    """The commands of a page that need no cluster, and what they print as the page shows it."""
+def typed(page: Path) -> Iterator[tuple[str, str]]:
+    """The commands of a page, and what they print as the page shows it."""
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = typed.partition("\n")
+        for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = each.partition("\n")
             if command.endswith("<<EOF"):
                 text, _, output = output.partition("EOF\n")
                 command = f"{command}\n{text}EOF"
-            if command.startswith(OFFLINE) or (command.startswith(LOOKING) and " --state " in command):
-                yield command, output
+            yield command, output
+
+
+def simulations(page: Path) -> Iterator[tuple[str, str]]:
+    """Those of them that need no cluster."""
+    for command, output in typed(page):
+        if command.startswith(OFFLINE) or (command.startswith(LOOKING) and " --state " in command):
+            yield command, output
 
 
 SHOWN = [

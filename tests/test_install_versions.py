@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from admitter.client.errors import NotFoundError
+from admitter.client.errors import ApiError, InvalidError, NotFoundError
 from admitter.client.policies import GROUP, MUTATING
 from admitter.client.transport import Json, Transport
 from admitter.install.apply import LEFT_OUT, install, install_kinds, uninstall
@@ -20,6 +20,7 @@ class Server:
     def __init__(self, *versions: str) -> None:
         self.versions = versions
         self.there: dict[str, Json] = {}
+        self.tried = 0
 
     async def get(self, path: str, query: object = None) -> Json:
         if query is not None:
@@ -37,6 +38,14 @@ class Server:
         assert self._has(manifest["kind"], manifest["apiVersion"].rpartition("/")[2])
         self.there[path] = manifest | {"metadata": {**manifest["metadata"], "generation": 1}, "status": READY}
         return self.there[path]
+
+    async def create(self, _path: str, tried: Json, query: object) -> Json:
+        """Refuse it: at first because the definition is new, then because a policy acts."""
+        assert query == {"dryRun": "All"}
+        self.tried += 1
+        if self.tried == 1:
+            raise ApiError(503, "ServiceUnavailable", "Resource kind not found")
+        raise InvalidError(422, "Invalid", f"policy '{tried['metadata']['name']}' denied request")
 
     async def delete(self, path: str, _body: object) -> None:
         if self.there.pop(path, None) is None:
@@ -65,5 +74,6 @@ async def test_policies_are_installed_in_the_best_version_and_all_is_removed(
     taken = {path.split("/")[3] for path in server.there if path.split("/")[4] in MUTATING.values()}
     assert taken == ({used} if used else set())
     assert {each.kind for each in outcomes if each.result == LEFT_OUT} == (set() if used else set(MUTATING))
+    assert server.tried == (2 if used else 0), "it waits for the policy"
     await uninstall(cast("Transport", server))
     assert {each["kind"] for each in server.there.values()} == {"JobKind"}  # which go with their definition

@@ -51,7 +51,7 @@ class Transport(Protocol):
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Read an object or a list."""
 
-    async def create(self, path: str, body: Json) -> Json:
+    async def create(self, path: str, body: Json, query: Mapping[str, str] | None = None) -> Json:
         """Create an object; `path` is its collection."""
 
     async def patch(
@@ -156,8 +156,8 @@ class HttpTransport(Transport):
         return await self._call("GET", path, query=query)
 
     @override
-    async def create(self, path: str, body: Json) -> Json:
-        return await self._call("POST", path, body, JSON, {"fieldManager": FIELD_MANAGER})
+    async def create(self, path: str, body: Json, query: Mapping[str, str] | None = None) -> Json:
+        return await self._call("POST", path, body, JSON, {"fieldManager": FIELD_MANAGER, **(query or {})})
 
     @override
     async def patch(

@@ -11,13 +11,13 @@ import yaml
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
 from admitter.api.kinds import KINDS
-from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.errors import ApiError, ClusterError, NotFoundError
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
 from admitter.documents import bundled
 from admitter.install.kinds import COLLECTIONS, installed_for
-from admitter.names import API_VERSION, GROUP, JOB_KIND_LABEL
+from admitter.names import API_VERSION, GROUP, JOB_KIND_LABEL, KIND_POLICY, QUEUE_LABEL
 
 LEFT_OUT: Final = "left out: this API server does not have the kind"
 
@@ -107,9 +107,12 @@ async def _apply_all(
         outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
         outcomes.append(outcome)
         report(outcome)
+    changing = {each["metadata"]["name"] for each in bundle if each["kind"] in MUTATING and version}
     for manifest in bundle:
         if manifest["kind"] in _READY:
             await _wait(transport, manifest)
+        elif manifest["kind"] == "JobKind" and f"{KIND_POLICY}{manifest['metadata']['name']}" in changing:
+            await _wait_for_suspension(transport, manifest)
     return outcomes
 
 
@@ -172,6 +175,30 @@ async def _wait(transport: Transport, manifest: Json) -> None:
         return _READY[manifest["kind"]](found)
 
     await _until(is_ready, f"{_named(manifest)} is not taken up")
+
+
+async def _wait_for_suspension(transport: Transport, job_kind: Json) -> None:
+    """Wait until the policy that stops objects of a kind acts, which no status tells.
+
+    The API server takes it up a second later, and up to half a minute later if the definition is new: until
+    then it refuses every object. One that the policy can't change tells: the refusal names the policy.
+    """
+    resource, policy = job_kind["spec"]["resource"], f"{KIND_POLICY}{job_kind['metadata']['name']}"
+    version = f"{resource['group']}/{resource['version']}"
+    head = {"apiVersion": version, "kind": resource["kind"]}
+    tried = {**head, "metadata": {"name": policy, "labels": {QUEUE_LABEL: policy}}, "spec": ""}
+
+    async def acts() -> bool:
+        path = f"/apis/{version}/namespaces/default/{resource['plural']}"
+        try:
+            await transport.create(path, tried, {"dryRun": "All"})
+        except NotFoundError:
+            return True  # there is no such definition yet
+        except ApiError as error:
+            return f"'{policy}'" in error.message
+        return False
+
+    await _until(acts, f"{_named(job_kind)}: its policy does not act")
 
 
 async def _gone(transport: Transport, manifest: Json) -> None:

@@ -229,7 +229,8 @@ class ApiServer(Transport):
             self._pages[metadata["continue"]] = (version, items[limit:])
         return {"items": items[:limit], "metadata": metadata}
 
-    async def create(self, path: str, body: Json) -> Json:
+    async def create(self, path: str, body: Json, query: Mapping[str, str] | None = None) -> Json:
+        del query
         return await self._called(path, lambda: self.make(path, body))
 
     async def patch(

@@ -234,7 +234,7 @@ def test_the_nodes_of_a_trainjob() -> None:
     del train["spec"]["trainer"]
     assert asked(train, "node") == asked_by_runtime()
     assert counts(train)["node"] == 1
-    with pytest.raises(KindError, match="there is no TrainingRuntime torch-distributed, which its pods"):
+    with pytest.raises(KindError, match="there is no TrainingRuntime torch-with-data, which its pods"):
         counts(set_at(train, "spec.runtimeRef.kind", "TrainingRuntime"))
 
 

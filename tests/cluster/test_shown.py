@@ -1,0 +1,103 @@
+"""What pages show of a cluster: their commands are typed one after the other, and print what is shown."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.waiting import eventually
+from tests.test_docs import ROOT, trimmed, typed
+
+pytestmark = pytest.mark.cluster
+
+TUTORIAL = ("tutorials/own-kind.md",)
+KINDS = ("kinds.md", "kinds/jobset.md", "kinds/ray.md", "kinds/trainjob.md")
+"""Read in this order: the first starts what the others use."""
+LOOKING = ("kubectl get ", "kubectl describe ", "admitter get ", "admitter explain ")
+VARIES = re.compile(
+    r"(?P<dots>\.\.\.)"
+    r"|(?P<age>\b\d+(?:ms|[smh])(?:\d+s)?\b|\b\d+ (?:min|s)\b(?: \d+ s\b)?)"
+    r"|(?P<end>(?<=-)(?:[0-9a-f]{10}|[b-df-hj-np-tv-z2456789]{5})\b)"
+    r"|(?P<gap>\s+)"
+)
+PATTERNS = {"dots": ".*", "age": r"[\d smin]+", "end": "[a-z0-9]+", "gap": r"\s+"}
+DONE = "typed and done"
+
+
+class Terminal:
+    """A shell in the checkout, with `admitter` on its path, that knows no other sandbox."""
+
+    def __init__(self, state: Path) -> None:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        own = {"PATH": path, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(state)}
+        self._shell = subprocess.Popen(
+            ["bash"],  # noqa: S607  # as its reader would
+            cwd=ROOT,
+            env={**os.environ, **own},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def type(self, command: str) -> str:
+        """What a command prints."""
+        assert self._shell.stdin
+        assert self._shell.stdout
+        self._shell.stdin.write(f"{command}\necho {DONE}\n")
+        self._shell.stdin.flush()
+        return "".join(iter(self._shell.stdout.readline, f"{DONE}\n"))
+
+    def close(self) -> None:
+        """End the shell, and the last thing that it has put into the background."""
+        assert self._shell.stdin
+        self._shell.stdin.write("kill $!\n")
+        self._shell.communicate()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with ExitStack() as stack:
+        stack.callback(ControlPlane.stop_in, tmp_path / "admitter" / "sandbox" / "default")
+        made = Terminal(tmp_path)
+        stack.callback(made.close)
+        yield made
+
+
+def pattern(shown: str) -> re.Pattern[str]:
+    """What may be printed: ages, ends of names and gaps vary, and three dots stand for anything."""
+    found, last = "", 0
+    for part in VARIES.finditer(shown):
+        assert part.lastgroup
+        found += re.escape(shown[last : part.start()]) + PATTERNS[part.lastgroup]
+        last = part.end()
+    return re.compile(found + re.escape(shown[last:]), re.DOTALL)
+
+
+def printed(terminal: Terminal, command: str, expected: re.Pattern[str]) -> str:
+    """What a command prints, or one that only looks at last: the cluster takes its time."""
+    said = ""
+
+    def is_as_expected() -> bool:
+        nonlocal said
+        said = trimmed(terminal.type(command))
+        return bool(expected.fullmatch(said))
+
+    with suppress(AssertionError):  # the caller sees what was printed
+        eventually(is_as_expected, timeout=60 if command.startswith(LOOKING) else 0)
+    return said
+
+
+@pytest.mark.parametrize("pages", [TUTORIAL, KINDS], ids=["tutorial", "kinds"])
+def test_each_command_of_a_page_prints_what_is_shown(terminal: Terminal, pages: tuple[str, ...]) -> None:
+    for page in pages:
+        for command, shown in typed(ROOT / "docs" / page):
+            expected = pattern(trimmed(shown))
+            said = printed(terminal, command, expected)
+            assert expected.fullmatch(said), f"{page}: $ {command}\n{said}"
