@@ -54,7 +54,8 @@ class World:
         self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
-        self.job_kinds = self._keep(f"{OWN}/jobkinds", parse_object)
+        # the definitions of an older version lack it, and Jobs need none
+        self.job_kinds = self._source(f"{OWN}/jobkinds", parse_object, optional=True).store
         self.namespaces = self._keep("/api/v1/namespaces", parse_namespace)
         self.resource_quotas = self._keep("/api/v1/resourcequotas", parse_resource_quota)
         self.nodes = self._keep("/api/v1/nodes", parse_node)
@@ -89,10 +90,11 @@ class World:
         parse: Callable[[Json], V],
         *,
         selector: str = "",
+        optional: bool = False,
         rest: Callable[[Json, V | None], V | None] = lambda _raw, _old: None,
     ) -> Source[V]:
         fits = partial(fitted, path.rsplit("/", 1)[-1])
-        source = Source(path, parse, selector, fitted=fits, rest=rest)
+        source = Source(path, parse, selector, optional=optional, fitted=fits, rest=rest)
         self.sources.append(source)
         return source
 

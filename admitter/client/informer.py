@@ -96,8 +96,10 @@ class Informer(Generic[V]):
     def _miss(self, error: ClusterError) -> None:
         """Note that the API server does not serve the collection; what it had is gone or will be."""
         self._version = ""
-        self.failure = error
+        self.failure = None if self._source.optional else error
         self.tried.set()
+        if self._source.optional:
+            self.synced.set()
         if not self._missing:
             self._missing = True
             self._transport.metrics.watch_failed(self.path)

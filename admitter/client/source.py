@@ -28,6 +28,7 @@ class Source(Generic[V]):
     parse: Callable[[Json], V]  # keeps the fields that are used
     selector: str = ""  # a label selector, to watch less than everything
     name: str = ""  # the name of the only object that is read; empty: all are
+    optional: bool = False  # whether the API server may lack the kind: there is none of it then
     store: Store[V] = field(default_factory=Store)
     # the object with all fields that are used as they have to be; ValueError if they are not
     fitted: Callable[[Json], Json] = lambda raw: raw

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from admitter.cache.world import World
+from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.source import Source
 from admitter.client.transport import Json, Transport
 from admitter.convert.settings import Settings
@@ -40,13 +41,15 @@ async def take(
         for source in sources
         if kinds is None or plural_of(source.path) in kinds
     ]
-    lists = []
-    for found in await asyncio.gather(
-        *(_listed(transport, source) for source in read), return_exceptions=True
-    ):
-        if isinstance(found, BaseException):  # the first in order, so that the same is said each time
+    lists: list[list[Json]] = []
+    answers = await asyncio.gather(*(_listed(transport, source) for source in read), return_exceptions=True)
+    for source, found in zip(read, answers, strict=True):
+        if source.optional and isinstance(found, ClusterError) and isinstance(found.__cause__, NotFoundError):
+            lists.append([])
+        elif isinstance(found, BaseException):  # the first in order, so that the same is said each time
             raise found
-        lists.append(found)
+        else:
+            lists.append(found)
     objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
     objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
     objects.update(await described(transport, objects["jobkinds"]))

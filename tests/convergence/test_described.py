@@ -1,12 +1,23 @@
 """Objects of a described kind, with all controllers running: a kind of one's own comes, runs and goes."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
 from admitter.cache.world import OWN
+from admitter.client.errors import api_error
+from admitter.convert.settings import DEFAULTS
+from admitter.insight.taking import take
 from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
 from tests.apiserver.experiments import DEFINITIONS, GROUP, JOB_KINDS, job_kind
 from tests.apiserver.job_controller import is_live
 from tests.apiserver.loop import run
+from tests.apiserver.server import clock
 from tests.convergence.lab import EXPERIMENTS, Lab, template
 from tests.convergence.scene import JOBS, TEAM
+
+Json = dict[str, Any]
 
 
 def test_an_experiment_runs_on_two_flavors_and_the_next_one_waits_for_it() -> None:
@@ -223,6 +234,32 @@ def test_an_elastic_quota_takes_experiments_and_leaves_what_they_have_made() -> 
         await lab.server.until(lambda: "labels" in lab.job("forged")["metadata"])
         await lab.server.until(lambda: lab.is_done("parent"))
         assert "labels" not in lab.job("child")["metadata"]
+        await lab.kill()
+
+    run(story())
+
+
+def test_jobs_are_admitted_while_the_definition_of_job_kinds_is_yet_to_be_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        lab, served = Lab(), False
+        get = lab.server.get
+
+        async def of_an_older_version(path: str, query: Mapping[str, str] | None = None) -> Json:
+            if path == JOB_KINDS and not served:
+                raise api_error(404, {"reason": "NotFound", "message": "not served"})
+            return await get(path, query)
+
+        monkeypatch.setattr(lab.server, "get", of_an_older_version)
+        await lab.start()
+        lab.submit("job", "a", 1)
+        await lab.settled(lambda: lab.runs("job") == 1)
+        taken = await take(lab.server, DEFAULTS, lambda: clock().timestamp())
+        assert (len(taken.objects["jobs"]), taken.objects["jobkinds"]) == (1, [])
+        served = True
+        lab.experiment("later", control=1, probe=1)
+        await lab.settled(lambda: lab.runs("later") == 2)
         await lab.kill()
 
     run(story())
