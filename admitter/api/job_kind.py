@@ -80,8 +80,10 @@ class Related(Model):
 
     name: Variable
     """The variable of expressions, and the first name of paths, that stands for it."""
-    api_version: Annotated[str, Field(max_length=320)]
-    """Its group and version."""
+    api_version: Annotated[
+        str, Field(max_length=320, pattern=r"^([a-z0-9][-a-z0-9.]*/)?v[0-9][a-z0-9]{0,20}$")
+    ]
+    """Its group and version, such as trainer.kubeflow.org/v1alpha1."""
     kind: Cel
     """Gives its kind."""
     object_name: Cel

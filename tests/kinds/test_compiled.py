@@ -71,6 +71,11 @@ POD_SET: Json = {"name": "a", "template": "spec.a"}
             id="a name from nothing",
         ),
         pytest.param(
+            {"related": [{"name": "r", "apiVersion": "a.example", "kind": "'A'", "objectName": "'a'"}]},
+            "spec.related[0].apiVersion: String should match",
+            id="a group without a version",
+        ),
+        pytest.param(
             {"suspend": {"path": "spec[0]"}}, "spec.suspend.path: String should match", id="no path"
         ),
         pytest.param(
