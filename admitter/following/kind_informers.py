@@ -39,6 +39,8 @@ ANEW_SECONDS: Final = 1.0
 """Changes of related objects within such a time are looked at together: any user may make some."""
 RETRY_SECONDS: Final = 5.0
 """After so long it is looked again whether what could not be read has been read since."""
+SERVED_SECONDS: Final = 30.0
+"""After so long it is looked again which kinds the groups of related objects have: more may have come."""
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 log = structlog.get_logger(__name__)
@@ -82,8 +84,13 @@ class KindInformers:
                 await self._update()
                 self.synced.set()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(None if self._is_sure() else RETRY_SECONDS):
+                    async with asyncio.timeout(self._pause()):
                         await self._again.wait()
+
+    def _pause(self) -> float | None:
+        if not self._is_sure():
+            return RETRY_SECONDS
+        return SERVED_SECONDS if any(read.related for read in self._objects.values()) else None
 
     def _is_sure(self) -> bool:
         """Whether everything was read that tells which kinds there are."""

@@ -34,31 +34,37 @@ class RelatedObjects:
         """Read what a JobKind names; returns why that can't be read, or an empty text."""
         problem = ""
         for version in {each.api_version for each in kind.spec.related}:
+            more = False
             try:
-                if version not in self._read:
-                    await self._begin(version, kind.spec.resource.kind, group)
+                more = await self._begin(version, kind.spec.resource.kind, group)
             except ClusterError as error:
-                problem = f"{version} can't be read: {error}"
-                continue
+                if version not in self._read:
+                    problem = f"{version} can't be read: {error}"
+                    continue
             for informer, _ in self._read[version].values():
                 await informer.tried.wait()
                 if not informer.synced.is_set():
                     problem = f"{informer.path} can't be read: {informer.failure}"
+            if more:
+                self._changed(version)
         if problem:
             self.failures.add(kind.metadata.name)
         return problem
 
-    async def _begin(self, version: str, but: str, group: asyncio.TaskGroup) -> None:
+    async def _begin(self, version: str, but: str, group: asyncio.TaskGroup) -> bool:
+        """Read all kinds that are served now; returns whether there are more than before."""
         served = (await self._transport.get(f"/apis/{version}"))["resources"]
-        self._read[version] = {}
+        first = version not in self._read
+        before = set(self._read.setdefault(version, {}))
         for each in served:
-            if "/" in each["name"] or each["kind"] == but or "watch" not in each["verbs"]:
+            if "/" in each["name"] or each["kind"] in {but, *before} or "watch" not in each["verbs"]:
                 continue
             source = Source(f"/apis/{version}/{each['name']}", parse_manifest)
             informer = Informer(self._transport, source, self._random)
             task = group.create_task(informer.run(), name=f"informer {source.path}")
             self._read[version][each["kind"]] = (informer, task)
             source.store.listen(partial(self._look, version, informer))
+        return not first and before != self._read[version].keys()
 
     def _look(
         self, version: str, informer: Informer[Any], old: Manifest | None, new: Manifest | None

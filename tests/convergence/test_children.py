@@ -221,6 +221,30 @@ def test_jobs_that_no_operator_has_made_hold_up_no_eviction() -> None:
     run(story())
 
 
+def test_a_trainjob_finds_a_runtime_of_a_kind_that_is_served_later() -> None:
+    """Definitions of one group are applied one after the other."""
+
+    async def story() -> None:
+        lab = Operated()
+        lab.server.ignore(lab._operate)
+        served = lab.server.documents[TRAINER]
+        alone = [each for each in served["resources"] if each["kind"] == "TrainJob"]
+        lab.server.documents[TRAINER] = {"resources": alone}
+        await lab.start()
+        spec = {"suspend": True, "runtimeRef": {"name": "torch"}}
+        labels = {QUEUE_LABEL: "a"}
+        lab.server.make(TRAINJOBS, {"metadata": {"name": "train", "labels": labels}, "spec": spec})
+        await lab.server.until(lambda: "InvalidRequests" in lab.events("train"))
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        runtime = {"metadata": {"name": "torch"}, "spec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+        lab.server.make(f"{TRAINER}/clustertrainingruntimes", runtime)
+        lab.server.documents[TRAINER] = served
+        await lab.settled(lambda: lab.used("a") == 2000)
+        await lab.kill()
+
+    run(story())
+
+
 async def _moves(lab: Operated, name: str) -> None:
     """An object runs on red nodes, is evicted for Experiments that need those, and runs on blue ones."""
     await lab.server.until(lambda: (TEAM, name) in lab.server.objects["jobs"])
