@@ -34,6 +34,13 @@ class DeclaredKind:
         return self.kind.spec.resource.kind.lower()
 
 
+def described_by(view: ObjectView) -> tuple[str, str]:
+    """Group and kind of what a JobKind describes, also of one that is wrong; empty where it says none."""
+    resource = view.spec.get("resource")
+    named = resource if isinstance(resource, dict) else {}
+    return str(named.get("group", "")), str(named.get("kind", ""))
+
+
 def declared_kinds(job_kinds: Iterable[ObjectView]) -> list[DeclaredKind]:
     """The kinds that JobKinds describe, but for the batch/v1 Job; of two for one kind the one that works."""
     found: dict[str, DeclaredKind] = {}

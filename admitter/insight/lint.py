@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Final
 
 from admitter.api.conditions import ActiveReason, ConditionType
+from admitter.cache.declared_kinds import described_by
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
@@ -142,12 +143,12 @@ def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]
 def job_kinds(given: LintedConfiguration) -> Iterator[Finding]:
     """A JobKind of which the controller says that it does not work, or has no policies, or no operator."""
     for view in given.world.job_kinds:
-        title, resource = f"JobKind {view.name}", view.spec["resource"]
+        title = f"JobKind {view.name}"
         for each in view.status.get("conditions") or ():
             if each["type"] == ConditionType.ACTIVE and each["reason"] != ActiveReason.READY:
                 severity = Severity.ERROR if each["status"] == "False" else Severity.WARNING
                 yield Finding(each["reason"], severity, title, each["message"])
-        if not view.spec.get("operators") and (resource.get("group"), resource["kind"]) != ("batch", "Job"):
+        if not view.spec.get("operators") and described_by(view) != ("batch", "Job"):
             words = (
                 "has no operators: no account may make pods of what is admitted; name them in spec.operators"
             )

@@ -41,6 +41,7 @@ _WIDE: Final = {
     "cohorts": OWN,
     "resourceflavors": OWN,
     "placementpolicies": OWN,
+    "jobkinds": OWN,
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
     "runtimeclasses": "/apis/node.k8s.io/v1",
 }

@@ -147,6 +147,16 @@ def runtime_class(_namespace: str, name: str) -> Json:
     return _named("node.k8s.io/v1", "RuntimeClass", name, handler="runc", overhead=overhead)
 
 
+def job_kind(_namespace: str, name: str) -> Json:
+    """A JobKind of what there is no definition of."""
+    resource = {"group": f"{name}.example.com", "version": "v1", "kind": "Sample", "plural": "samples"}
+    pods = {"each": "spec.groups", "nameFrom": "item.name", "template": "template", "count": "item.replicas"}
+    over = {"succeeded": "object.status.phase == 'Succeeded'", "failed": "object.status.phase == 'Failed'"}
+    active = "has(object.status) && object.status.active > 0"
+    spec = {"resource": resource, "suspend": {"path": "spec.suspend"}, "podSets": [pods], "active": active}
+    return _named(objects.ADMITTER, "JobKind", name, spec=spec | {"finished": over})
+
+
 def lease(_namespace: str, name: str) -> Json:
     """A Lease of a controller that there is not."""
     spec = {"holderIdentity": "none", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
@@ -172,6 +182,7 @@ KINDS: Final[dict[str, Callable[[str, str], Json]]] = {
     "limitranges": limit_range,
     "priorityclasses": priority_class,
     "runtimeclasses": runtime_class,
+    "jobkinds": job_kind,
     "leases": lease,
 }
 """How a valid one is made, from a namespace and a name, by the plural of each kind that is read."""

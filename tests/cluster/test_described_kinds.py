@@ -102,7 +102,8 @@ class Lab(Team):
     def pods(self, job: str) -> list[dict[str, Any]]:
         uid = self.experiment(job)["metadata"]["uid"]
         pods = self.read("pods")["items"]
-        return [p for p in pods if p["metadata"]["ownerReferences"][0]["uid"] == uid]
+        own = [p for p in pods if p["metadata"]["ownerReferences"][0]["uid"] == uid]
+        return sorted(own, key=lambda p: int(p["metadata"]["name"].rpartition("-")[2]))
 
     def two_flavors(self, **preemption: Json | str) -> dict[tuple[str, str], float]:
         """Two CPUs of spot nodes and four on demand; returns them as limits."""
@@ -178,7 +179,8 @@ def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavors(team: L
         team.controller.restart()
         team.kubectl("delete", "experiment", "preemptor")
         team.runs("small", pods=2)
-        assert team.node_types("small") == ["spot", "on-demand"]
+        # The pods on demand may have gone first: then there is room for all of it.
+        assert team.node_types("small") in (["spot", "on-demand"], ["on-demand", "on-demand"])
         team.kubectl("delete", "experiment", "small")
         team.runs("victim", pods=2)
     assert auditor.excesses == []

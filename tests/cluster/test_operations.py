@@ -164,10 +164,9 @@ def test_events_tell_why_a_job_waits_and_when_it_is_admitted(team: Team) -> None
         message,
     )
     rows = {row.split()[0]: row.split() for row in team.kubectl("get", "wl").splitlines()}
-    assert (rows["NAME"][2], rows[team.workload("second")["metadata"]["name"]][2]) == (
-        "CLUSTERQUEUE",
-        team.cluster_queue,
-    )
+    assert rows["NAME"][1:5] == ["KIND", "OBJECT", "QUEUE", "CLUSTERQUEUE"]
+    shown = rows[team.workload("second")["metadata"]["name"]][1:5]
+    assert shown == ["Job", "second", "main", team.cluster_queue]
 
     def columns() -> tuple[list[str], list[str]]:
         heading, queue = team.kubectl("get", "cq", team.cluster_queue).splitlines()

@@ -197,6 +197,30 @@ def test_a_trainjob_waits_for_its_runtime() -> None:
     run(story())
 
 
+def test_jobs_that_no_operator_has_made_hold_up_no_eviction() -> None:
+    """Any user may write the UID of a Job, or of an object under another kind, as that of an owner."""
+
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        await lab.start()
+        lab.submit("plain", "a", 1)
+        lab.experiment("lab", control=1, probe=1)
+        await lab.settled(lambda: lab.runs("plain") == 1 and lab.runs("lab") == 2)
+        owners = (("plain", "batch/v1", "Job"), ("lab", "no.such/v1", "Thing"))
+        for name, version, kind in owners:
+            owner = {"apiVersion": version, "kind": kind, "name": name, "controller": True}
+            owner["uid"] = lab.job(name)["metadata"]["uid"]
+            metadata = {"name": f"of-{name}", "ownerReferences": [owner]}
+            lab.server.make(JOBS, {"metadata": metadata, "spec": {"parallelism": 1, "template": template(1)}})
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+        await lab.settled(lambda: lab.used("a") == 0)
+        assert not any("suspend" in lab.job(f"of-{name}")["spec"] for name, *_ in owners)
+        await lab.kill()
+
+    run(story())
+
+
 async def _moves(lab: Operated, name: str) -> None:
     """An object runs on red nodes, is evicted for Experiments that need those, and runs on blue ones."""
     await lab.server.until(lambda: (TEAM, name) in lab.server.objects["jobs"])

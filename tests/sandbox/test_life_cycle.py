@@ -76,7 +76,8 @@ def test_commands_start_show_and_stop_it(tmp_path: Path, folder: Path) -> None:
 
     assert run("down") == (0, "Sandbox default is stopped.\n")
     assert processes_in(folder) == []
-    assert {path.name for path in folder.iterdir()} <= {"logs", "supervisor.log", ".lock", ".lock.holder"}
+    kept = {"logs", "supervisor.log", ".lock", ".lock.holder", ".operators.lock"}
+    assert {path.name for path in folder.iterdir()} <= kept
     assert run("down") == (0, "Sandbox default is not running.\n")
 
 

@@ -78,9 +78,9 @@ async def test_an_explanation_can_be_scrolled_and_asked_again() -> None:
 
 async def test_names_are_shown_and_not_obeyed() -> None:
     state = company()
-    state.waits("alone", "a\x1b[2J[/b]\r", {"memory": "999Gi"}, created=-9000)
+    state.waits("alone", "a\x1b[2J[b]\r", {"memory": "999Gi"}, created=-9000)
     async with watching(state) as glass:
         lines = await glass.press("end", "up", "up", "enter")
         text = "\n".join([*lines, *await glass.press("enter"), *await glass.explained()])
-        assert r"alone/a\x1b[2J[/b]\r: Pending" in text
+        assert r"alone/a\x1b[2J[b]\r: Pending" in text
         assert not {"\x1b", "\r"} & set(text)

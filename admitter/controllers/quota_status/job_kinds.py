@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ActiveReason
+from admitter.cache.declared_kinds import described_by
 from admitter.cache.job_resources import JOB
 from admitter.cache.world import World
 from admitter.client.errors import ClusterError, NotFoundError
@@ -56,7 +57,7 @@ class JobKindConditions:
                     await self._again.wait()
 
     async def _look(self) -> None:
-        version = await mutating_version(self.transport)
+        version = await mutating_version(self.transport) if self.kinds.problems else None
         for name, known in list(self.kinds.problems.items()):
             problem = known
             if known is None and version is not None and not await self._has_policy(version, name):
@@ -71,8 +72,7 @@ class JobKindConditions:
     async def _has_policy(self, version: str, name: str) -> bool:
         """Whether the policy is there that stops its objects; that of Jobs is no part of any JobKind."""
         view = self.world.job_kinds.get(("", name))
-        resource = view.spec["resource"] if view is not None else {}
-        if view is None or (resource.get("group"), resource["kind"]) == (JOB.group, JOB.kind):
+        if view is None or described_by(view) == (JOB.group, JOB.kind):
             return True
         path = f"/apis/{GROUP}/{version}/{MUTATING['MutatingAdmissionPolicy']}/{KIND_POLICY}{name}"
         try:

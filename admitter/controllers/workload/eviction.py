@@ -208,9 +208,11 @@ class Evictions:
         """The Jobs that operators have made for an object, also for others that they made for it."""
         for key in self.world.jobs_by_owner.get(job.uid) if levels else ():
             made = self.world.jobs.get(key)
-            if made is not None and made.resource is JOB:
+            if made is None or self.world.parent_of(made) != (job.name, job.uid):
+                continue  # no operator has made it: any user may write a UID, and would never be stopped
+            if made.resource is JOB:
                 yield made
-            elif made is not None:
+            else:
                 yield from self._made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from admitter.cache.declared_kinds import described_by
 from admitter.cache.job_resources import sort_of
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
@@ -54,9 +55,7 @@ def title_or_name(known: Facts, namespace: str, name: str, kind: str | None) -> 
     titles = [view.job[0] for key, view in workloads.items() if key[0] == namespace and view.job]
     title = meant([*titles, *(job.name for key, job in jobs.items() if key[0] == namespace)], kind, name)
     if title is None:
-        sorts = {
-            str(view.spec["resource"]["kind"]).lower() for view in known.views.get("jobkinds", {}).values()
-        }
+        sorts = {described_by(view)[1].lower() for view in known.views.get("jobkinds", {}).values()}
         sorts |= {sort_of(title) for title in titles}
         asked = f"{kind}/{name}"
         if kind in {None, "Job", "Workload"}:
