@@ -283,7 +283,7 @@ _FORMS: Final[dict[str, Type]] = {
                 terminating=needed(Count),
                 succeeded=needed(Count),
                 startTime=_Time | None,
-                conditions=needed(dict[str, fields(status=needed(str), message=needed(str))]),  # type: ignore[misc]
+                conditions=needed(dict[str, fields(status=needed(str), message=needed(str))]),  # type: ignore[misc]  # made by a call
             )
         ),
         problem=needed(str),

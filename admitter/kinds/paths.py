@@ -97,7 +97,7 @@ def merge_patch(changes: Iterable[Change], raw: Json | None) -> Json:
     return body
 
 
-def _joined(body: Json, path: Sequence[Segment], patch: Any, raw: Any) -> Json:  # noqa: ANN401
+def _joined(body: Json, path: Sequence[Segment], patch: Any, raw: Any) -> Json:  # noqa: ANN401  # whatever JSON has
     """A merge patch of what stands at the beginning of a path, with another one at its end."""
     if not path:
         return {**body, **{name: _joined_at(body, name, each) for name, each in patch.items()}}
@@ -111,14 +111,14 @@ def _joined(body: Json, path: Sequence[Segment], patch: Any, raw: Any) -> Json: 
     return {**body, step: _joined(body.get(step) or {}, rest, patch, below)}
 
 
-def _joined_at(body: Json, name: str, patch: Any) -> Any:  # noqa: ANN401
+def _joined_at(body: Json, name: str, patch: Any) -> Any:  # noqa: ANN401  # whatever JSON has
     inner = body.get(name)
     if isinstance(inner, dict) and isinstance(patch, Mapping):
         return _joined(inner, (), patch, None)
     return patch
 
 
-def _in_list(value: Any, path: Sequence[Segment], patch: Any) -> Any:  # noqa: ANN401
+def _in_list(value: Any, path: Sequence[Segment], patch: Any) -> Any:  # noqa: ANN401  # whatever JSON has
     """A value in a list as it is after a merge patch at a path in it."""
     if not path:
         return merged(value, patch)

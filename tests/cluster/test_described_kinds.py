@@ -200,8 +200,9 @@ def test_it_is_deleted_while_it_waits_runs_or_is_evicted(team: Lab) -> None:
         team.submit("evicted", control=2, probe=4)
         team.runs("evicted", pods=2)
         team.submit("last", control=2, probe=4, priority=high)
-        stopped = lambda: team.experiment("evicted")["spec"]["state"] == "Stopped"  # noqa: E731
-        eventually(stopped, what="the victim to be stopped")
+        eventually(
+            lambda: team.experiment("evicted")["spec"]["state"] == "Stopped", what="the victim to be stopped"
+        )
         team.kubectl("delete", "experiment", "evicted")
         team.runs("last", pods=2)
     assert auditor.excesses == []

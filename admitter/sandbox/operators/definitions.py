@@ -57,28 +57,21 @@ class Operator:
         return f"system:serviceaccount:{self.namespace}:{self.account}"
 
 
-def _jobset(port: int) -> Config:
-    return {
-        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-        "webhook": {"host": LOCALHOST, "port": port},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "0"},
-    }
+def _served(version: str, certificates: str) -> Callable[[int], Config]:
+    """The configuration file of an operator with webhooks; `certificates` makes some by itself, if on."""
 
+    def configuration(port: int) -> Config:
+        return {
+            "apiVersion": version,
+            "kind": "Configuration",
+            "leaderElection": {"leaderElect": False},
+            certificates: {"enable": False},
+            "webhook": {"host": LOCALHOST, "port": port},
+            "metrics": {"bindAddress": "0"},
+            "health": {"healthProbeBindAddress": "0"},
+        }
 
-def _trainer(port: int) -> Config:
-    return {
-        "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
-        "kind": "Configuration",
-        "leaderElection": {"leaderElect": False},
-        "certManagement": {"enable": False},
-        "webhook": {"host": LOCALHOST, "port": port},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": "0"},
-    }
+    return configuration
 
 
 def _by_file(config: Path) -> list[str]:
@@ -102,7 +95,7 @@ OPERATORS = {
             namespace="jobset-system",
             account="jobset-controller-manager",
             options=_by_file,
-            config=_jobset,
+            config=_served("config.jobset.x-k8s.io/v1alpha1", "internalCertManagement"),
             started=("Serving webhook server", 'Starting workers\t{"controller": "jobset"'),
         ),
         Operator(
@@ -128,7 +121,7 @@ OPERATORS = {
             namespace="kubeflow-system",
             account="kubeflow-trainer-controller-manager",
             options=_by_file,
-            config=_trainer,
+            config=_served("config.trainer.kubeflow.org/v1alpha1", "certManagement"),
             started=("Serving webhook server", '"Starting workers","controller":"trainjob_controller"'),
             samples="base/runtimes",
             needs=("jobset",),
