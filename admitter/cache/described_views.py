@@ -165,9 +165,9 @@ def _found(
 
 
 def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
-    """A pod set as it is kept; its marks may be in what the controller has patched its template with.
+    """A pod set as it is kept; the marks of a template in another object are in the controller's patch of it.
 
-    It is admitted whole: no path says where fewer pods would be asked for.
+    Others there are a user's. It is admitted whole: no path says where fewer pods would be asked for.
     """
     template: Json = shared(kept_template(found.template["spec"]))
     return PodSetView(
@@ -175,7 +175,7 @@ def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
         found.count,
         None,
         template,
-        marks_of(patched or found.template),
+        marks_of(patched or ({} if found.place is None else found.template)),
         found.place,
         found.outside,
     )

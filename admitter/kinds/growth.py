@@ -89,6 +89,12 @@ class PodSetRules:
         found = [self._has_marks(form, root) for form in self._spec.pod_sets if _is_own(self._spec, form)]
         return " || ".join(filter(None, found)) or "false"
 
+    def marked_in_related(self) -> str:
+        """The same of a related object, which the API server knows as `object`."""
+        elsewhere = (form for form in self._spec.pod_sets if not _is_own(self._spec, form))
+        found = (self._has_marks(_within_related(form), "object") for form in elsewhere)
+        return " || ".join(found) or "false"
+
     def marks_kept(self) -> Iterator[str]:
         """That a template with marks was there before, with the same."""
         for form in self._spec.pod_sets:
@@ -204,6 +210,12 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
     """Whether a pod set is described in the object, and not in a related one."""
     first = (form.each or form.template or "").partition(".")[0]
     return all(each.name != first for each in spec.related)
+
+
+def _within_related(form: PodSetsOf) -> PodSetsOf:
+    """A pod set that a related object describes, with its path as that object has it."""
+    start = "each" if form.each is not None else "template"
+    return form.model_copy(update={start: getattr(form, start).partition(".")[2]})
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

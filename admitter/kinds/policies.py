@@ -1,7 +1,7 @@
 """Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
 
 Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs. One is for the objects that its
-operator makes for them.
+operator makes for them, and one for those that describe their pods.
 """
 
 import json
@@ -43,6 +43,11 @@ _REMEDY: Final = (
     "or delete it and make it again"
 )
 
+_NOT_A_USERS: Final = (
+    f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)} "
+    "are put into pod templates by Admitter's controller alone"
+)
+
 
 def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     """The policies of a JobKind that compiles, each with its binding; none for Jobs, which have their own.
@@ -55,6 +60,11 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     own = _rule(resource.group, resource.version, resource.plural)
     yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
     yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    marked = PodSetRules(kind, kinds).marked_in_related()
+    if marked != "false":
+        versions = sorted({each.api_version.rpartition("/") for each in kind.spec.related})
+        rules = [_rule(group, version, "*") for group, _, version in versions]
+        yield from _bound("Validating", kind, f"{name}-related", _of_related(marked), rules)
     if kind.spec.children:
         groups = sorted({each.group for each in kind.spec.children})
         rules = [_rule(group, "*", "*") for group in groups]
@@ -129,7 +139,6 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         **rules.variables(),
     }
     kept = " && ".join(rules.marks_kept()) or "true"
-    names = f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)}"
     validations: list[Json] = []
     for words, expression in rules.rules():
         message = f"an admitted {title} uses the quota that it was given, so {words}: {_REMEDY}"
@@ -137,7 +146,7 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         validations.append({"expression": f"{free} || {expression}", "message": message})
     marks = {
         "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
-        "message": f"{names} are put into pod templates by Admitter's controller alone",
+        "message": _NOT_A_USERS,
     }
     return {
         "matchConditions": [_NOT_THE_CONTROLLER],
@@ -191,6 +200,12 @@ def _about_queues(title: str) -> Iterator[Json]:
             "localqueues.admitter.dev, as the ClusterRole admitter-submitter gives it'"
         ),
     }
+
+
+def _of_related(marked: str) -> Json:
+    """What describes pods of a kind has nothing in its templates by which pods are counted."""
+    unchanged = "request.operation == 'UPDATE' && dyn(object).?spec == dyn(oldObject).?spec"
+    return {"validations": [{"expression": f"{unchanged} || !({marked})", "message": _NOT_A_USERS}]}
 
 
 def _of_children(kind: JobKind) -> Json:

@@ -1,9 +1,13 @@
 """What a Job asks for, as the spec of its Workload."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
 import orjson
 
 from admitter.api import weights
-from admitter.cache.views import LONGEST_TEMPLATE, JobView, Json, WorkloadView
+from admitter.cache.pod_views import usage_of
+from admitter.cache.views import LONGEST_TEMPLATE, POD_SET, JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.sharing import remembered
 from admitter.convert import workloads
@@ -52,6 +56,39 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     return same == list(workload.spec["podSets"]) and all(
         _pays(workload.admission, admitted[each.name], each, catalog) for each in asking
     )
+
+
+def covers_made(workload: WorkloadView, made: Iterable[JobView], catalog: Catalog) -> bool:
+    """Whether what was admitted is enough for what Jobs request that an operator has made.
+
+    Each has the flavors of a pod set that was admitted, and requests nothing that no such pod set does.
+    """
+    assert workload.admission is not None
+    left: Counter[tuple[str, str]] = Counter()
+    named: defaultdict[frozenset[tuple[str, str]], set[str]] = defaultdict(set)
+    specs = {each["name"]: workloads.pod_set(each, catalog.gpus) for each in workload.spec["podSets"]}
+    for each in workload.admission.pod_sets:
+        flavors = dict(each.flavors)
+        left.update({(flavors[resource], resource): amount for resource, amount in each.usage})
+        requests = specs[each.name].requests if each.name in specs else ()
+        named[frozenset(each.flavors)] |= flavors.keys() | dict(requests).keys()
+    try:
+        for job in made:
+            flavors = {r: name for each in usage_of(job).pod_sets for r, name in each.flavors}
+            template = _derived(POD_SET, orjson.dumps(job.template), job.count(), b"[]", b"{}")
+            asking = workloads.pod_set(template, catalog.gpus)
+            known = named.get(frozenset(flavors.items()))
+            if known is None or not job.is_started_by(workload) or job.oversized:
+                return False
+            if not dict(asking.requests).keys() <= known:
+                return False
+            for resource, name in flavors.items():
+                flavor = catalog.flavor(name)
+                if flavor is not None:
+                    left[name, resource] -= asking.request(resource, flavor) * asking.count
+    except InvalidQuantityError:
+        return False
+    return all(amount >= 0 for amount in left.values())
 
 
 def _pays(admission: Admission, assignment: Assignment, asking: PodSet, catalog: Catalog) -> bool:

@@ -151,10 +151,6 @@ def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(users: User
 
 
 def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavor(users: Users) -> None:
-    if users.kind is RAY_CLUSTER:
-        pytest.xfail(
-            "its template is restored after KubeRay has told its generation: JobStillRunning for ever"
-        )
     size = users.kind.pods
     flavors = {"vendor": (VENDOR, size), "on-demand": (ON_DEMAND, size)}
     limits = users.quota(flavors, preemption={"withinClusterQueue": "LowerPriority"})

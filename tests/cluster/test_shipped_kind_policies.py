@@ -11,13 +11,13 @@ from rich.console import Console
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome, install_kinds
 from admitter.install.kinds import AUTO, chosen_for
-from admitter.names import CONTROLLER_USER
+from admitter.names import CONTROLLER_USER, WORKLOAD_LABEL
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS
 from admitter.sandbox.operators.manifests import DEFINITION, rendered
 from admitter.sandbox.operators.programs import ensure_operators
-from tests.cluster.described import job_set, ray_cluster, train_job
+from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
 from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
 
@@ -116,3 +116,21 @@ def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: C
     patch = {"manager": "example.com/own", "trainingRuntimeSpec": spec}
     with pytest.raises(KubectlError, match=f"so spec.runtimePatches can't change: {REMEDY}"):
         change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
+
+
+def test_a_runtime_has_no_marks_of_an_admission(described: ControlPlane) -> None:
+    made = training_runtime("default", "forged")
+    jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+    jobs[1]["template"]["spec"]["template"]["metadata"] = {"labels": {WORKLOAD_LABEL: "of-another"}}
+    create = ["create", "-f-", "--dry-run=server"]
+
+    def refusal() -> str:
+        try:
+            described.run_kubectl(*create, content=json.dumps(made))
+        except KubectlError as error:
+            return str(error)
+        return ""
+
+    eventually(lambda: "put into pod templates by Admitter's controller alone" in refusal(), what="a refusal")
+    del jobs[1]["template"]["spec"]["template"]["metadata"]
+    assert refusal() == ""

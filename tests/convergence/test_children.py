@@ -174,6 +174,45 @@ def test_a_trainjob_moves_with_its_jobset_and_its_jobs() -> None:
     run(story())
 
 
+GROWS = [{"name": "w", "template": {"spec": {"template": template(3)}}}]
+JOINED = [{"name": n, "template": {"spec": {"template": template(cpu)}}} for n, cpu in (("w", 2), ("x", 1))]
+
+
+@pytest.mark.parametrize("later", [GROWS, JOINED], ids=["requests more", "has one more"])
+def test_a_runtime_that_changes_between_admission_and_start_gives_no_more_than_was_admitted(
+    later: list[Json],
+) -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        runtimes = f"{TRAINER}/clustertrainingruntimes"
+
+        def operate(plural: str, before: Json | None, after: Json | None) -> None:
+            """As the operator, but too busy to make anything before the first start."""
+            if plural == "trainjobs" and after and (TEAM, "train") not in lab.server.objects["jobsets"]:
+                if after["spec"]["suspend"]:
+                    return
+                spec = {"template": {"spec": {"replicatedJobs": later}}}
+                lab.server.write(f"{runtimes}/torch", {"spec": spec})
+            lab._operate(plural, before, after)
+
+        lab.server.ignore(lab._operate)
+        lab.server.listen(operate)
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(runtimes, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
+        await lab.settled(lambda: lab.used("a") == 3000)
+        assert lab.runs("train-w") == 1
+        await lab.kill()
+
+    run(story())
+
+
 def test_a_trainjob_waits_for_its_runtime() -> None:
     async def story() -> None:
         lab = Operated()

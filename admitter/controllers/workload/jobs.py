@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
+from admitter.api.job_kind import Restore
 from admitter.cache.views import JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
@@ -24,7 +25,7 @@ from admitter.controllers.workload.writes import adopt, hold, whole
 from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, priority_of, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -217,7 +218,7 @@ class Jobs:
         words = ""
         if job.queue != workload.queue:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
-        elif not covers(workload, job, self.world, self.catalog):
+        elif not covers(workload, job, self.world, self.catalog) or not self._covers_children(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
         if words:
             now = await self._newest(workload)
@@ -227,6 +228,17 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+
+    def _covers_children(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether Jobs that run for an object are as was admitted, if their templates are in another one.
+
+        A user may change that between the admission and the start.
+        """
+        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+            return True
+        made = self.eviction.made_for(job)
+        running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
+        return covers_made(workload, running, self.catalog)
 
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
