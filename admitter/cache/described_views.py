@@ -11,6 +11,7 @@ from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
 from admitter.cache.runtime_patches import own_templates, without_own
 from admitter.cache.views import (
+    LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
     LONGEST_TEMPLATE,
     JobView,
@@ -103,7 +104,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         if by_rules
         else None,
         injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
-        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         oversized=size if size > LONGEST_TEMPLATE else 0,
         spec=shared(
             {
