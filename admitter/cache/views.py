@@ -155,6 +155,8 @@ class JobView(Meta):
     resource: JobResource = JOB
     owner: OwnerView | None = None
     problem: str = ""  # why what its pods ask for can't be counted; empty if it can
+    # group and version, kind and name of what else says that, in its namespace or in none
+    related: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def path(self) -> str:
