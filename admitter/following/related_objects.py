@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from admitter.api.forms import DESCRIBED, fitted
 from admitter.cache.room import fits
 from admitter.cache.views import LONGEST_TEMPLATE, Meta, meta
 from admitter.client.errors import ClusterError, NotFoundError
@@ -53,6 +54,11 @@ def parse_related(raw: Json) -> RelatedView:
     except TypeError as error:
         raise ValueError(str(error)) from error
     return RelatedView(*meta(raw["metadata"]), text if len(text) <= LONGEST_TEMPLATE else b"", len(text))
+
+
+def source_of_related(path: str) -> Source[RelatedView]:
+    """What is read of the objects of a collection."""
+    return Source(path, parse_related, fitted=partial(fitted, DESCRIBED))
 
 
 class RelatedObjects:
@@ -95,7 +101,7 @@ class RelatedObjects:
         for each in served:
             if "/" in each["name"] or each["kind"] in {but, *before} or "watch" not in each["verbs"]:
                 continue
-            source = Source(f"/apis/{version}/{each['name']}", parse_related)
+            source = source_of_related(f"/apis/{version}/{each['name']}")
             informer = Informer(self._transport, source, self._random)
             source.store.keep = partial(self._keep, source)
             source.store.listen(partial(self._look, (version, each["kind"]), source, informer))

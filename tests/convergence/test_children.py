@@ -255,8 +255,8 @@ def test_a_change_of_a_runtime_has_those_read_anew_that_name_it_and_no_others(
         runtimes = f"{TRAINER}/clustertrainingruntimes"
         for name in ("one", "other"):
             jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
-            spec = {"template": {"spec": {"replicatedJobs": jobs}}}
-            lab.server.make(runtimes, {"metadata": {"name": name}, "spec": spec})
+            said = {"template": {"spec": {"replicatedJobs": jobs}}}
+            lab.server.make(runtimes, {"metadata": {"name": name}, "spec": said})
             spec = {"suspend": True, "runtimeRef": {"name": name}}
             metadata = {"name": f"of-{name}", "labels": {QUEUE_LABEL: "a"}}
             lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})

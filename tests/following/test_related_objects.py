@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from random import Random
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import orjson
 import pytest
@@ -26,7 +26,13 @@ LARGEST = 1_500_000
 
 
 def runtime(name: str, size: int = 0, version: int = 1, namespace: str = "team", **more: Any) -> Json:
-    metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}", "resourceVersion": str(version)}
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"u-{name}",
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
     return {"kind": KIND, "metadata": metadata, "spec": {"text": "x" * size}, **more}
 
 
@@ -67,7 +73,7 @@ class Reading:
         self.server, self.changes = Server(*there), list[Change]()
         self.related = RelatedObjects(cast("Transport", self.server), Random(1), self.changes.append)
 
-    async def __aenter__(self) -> "Reading":
+    async def __aenter__(self) -> Self:
         kind, _ = checked(JobKind, SHIPPED["trainjob"])
         assert kind is not None
         self._group = await asyncio.TaskGroup().__aenter__()
