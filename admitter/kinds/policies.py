@@ -38,7 +38,10 @@ _OPERATED: Final = (
 _GARBAGE_COLLECTORS: Final = (
     "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
 )
-_REMEDY: Final = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+_REMEDY: Final = (
+    "pause it by its Workload's spec.active=false, change it, and set spec.active=true, "
+    "or delete it and make it again"
+)
 
 
 def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
