@@ -41,7 +41,7 @@ def eight(lab: Lab) -> Json:
 def reserved(lab: Lab) -> tuple[str, str, str]:
     """What its Workload says of its quota: status, reason and message."""
     conditions = ((lab.workload("eight") or {}).get("status") or {}).get("conditions") or ()
-    found = next((each for each in conditions if each["type"] == "QuotaReserved"), {})
+    found: Json = next((each for each in conditions if each["type"] == "QuotaReserved"), {})
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
