@@ -47,8 +47,8 @@ POD_SET: Final = "main"  # the name of a Job's only pod set
 LONGEST_LABEL_VALUE: Final = 63
 LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
-LONGEST_RECORD: Final = 16_384
-"""Characters of an annotation that the controller has written, and that a user may have overwritten."""
+LONGEST_RECORD: Final = 65_536
+"""Characters of what a Job remembers of its last admission: the controller writes no more, but a user may."""
 LONGEST_WORD: Final = LONGEST_TEXT + 1
 """Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
 _DIGITS: Final = 10
@@ -155,6 +155,8 @@ class JobView(Meta):
     resource: JobResource = JOB
     owner: OwnerView | None = None
     problem: str = ""  # why what its pods ask for can't be counted; empty if it can
+    # group and version, kind and name of what else says that, in its namespace or in none
+    related: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -290,7 +292,7 @@ def parse_job(raw: Json) -> JobView:
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
         injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
-        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         oversized=oversized,
         spec=shared(
             {

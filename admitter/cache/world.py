@@ -123,9 +123,13 @@ class World:
         Raises:
             UnreadableError: it can't be read, or its kind is not known any more.
         """
-        source = self.read_job(job.name)
+        return self.take_titled(job.name, raw)
+
+    def take_titled(self, title: str, raw: Json) -> JobView:
+        """The same of an answer about a job object with a title: its kind may have changed since the call."""
+        source = self.read_job(title)
         if source is None:
-            raise UnreadableError(self.unknown_kind(job.name))
+            raise UnreadableError(self.unknown_kind(title))
         return source.take(raw)
 
     def unknown_kind(self, title: str) -> str:

@@ -6,6 +6,7 @@ What is known of a kind then changes in `World.kinds`, and its objects come into
 
 import asyncio
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
@@ -17,16 +18,15 @@ import structlog
 from admitter.api.conditions import ActiveReason
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, resource_of
-from admitter.cache.views import ObjectView
+from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
-from admitter.client.errors import ClusterError
+from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.informer import Informer
-from admitter.client.pages import pages
 from admitter.client.signal import Signal
 from admitter.client.source import Source
 from admitter.client.store import Unreadable
 from admitter.client.transport import Transport
-from admitter.following.related_objects import RelatedObjects
+from admitter.following.related_objects import Change, RelatedObjects
 from admitter.policy.defects import Defect
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ Json = dict[str, Any]
 
 ANEW_SECONDS: Final = 1.0
 """Changes of related objects within such a time are looked at together: any user may make some."""
+REST: Final = 20
+"""So many times as long as reading took then is not read again: it takes a twentieth of the time at most."""
 RETRY_SECONDS: Final = 5.0
 """After so long it is looked again whether what could not be read has been read since."""
 SERVED_SECONDS: Final = 30.0
@@ -71,7 +73,8 @@ class KindInformers:
         self._again = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._related = RelatedObjects(transport, random, self._related_changed)
-        self._stale: set[str] = set()  # groups and versions with objects that have changed
+        self._stale: set[Change] = set()  # the related objects that have changed
+        self._rested = 0.0  # from when on objects may be read anew, in the time of the event loop
         self._definitions: dict[str, _Read] = {}
         self._objects: dict[str, _Read] = {}
 
@@ -109,11 +112,12 @@ class KindInformers:
         if old is None or new is None or old.spec != new.spec:
             self._again.set()
 
-    def _related_changed(self, version: str) -> None:
-        """Objects of kinds that name others of a group are to be read anew, once for many changes."""
+    def _related_changed(self, change: Change) -> None:
+        """Objects that are read from what changes are to be read anew, once for many changes."""
         if not self._stale:
-            asyncio.get_running_loop().call_later(ANEW_SECONDS, self._again.set)
-        self._stale.add(version)
+            loop = asyncio.get_running_loop()
+            loop.call_later(max(ANEW_SECONDS, self._rested - loop.time()), self._again.set)
+        self._stale.add(change)
 
     async def _update(self) -> None:
         views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
@@ -217,17 +221,30 @@ class KindInformers:
 
     async def _read_anew(self) -> None:
         """Read the objects again of which what is kept depends on related ones that have changed."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._rested:
+            return
+        await self._related.look_again()
         stale, self._stale = self._stale, set()
-        for read in [each for each in self._objects.values() if each.related & stale]:
-            try:
-                async for page in pages(self._transport, read.source.path):
-                    for found in map(read.source.seen, page["items"]):
-                        if found is not None and not isinstance(found, Unreadable):
-                            read.source.store.take_again(found)
-            except ClusterError as error:
-                log.warning("kind not read anew", path=read.source.path, error=str(error))
-                for version in read.related & stale:
-                    self._related_changed(version)
+        spent = 0.0
+        for read in [each for each in self._objects.values() if each.related]:
+            for view in [each for each in read.source.store if _depends(each, stale)]:
+                try:
+                    raw = await self._transport.get(view.path)
+                except NotFoundError:
+                    continue
+                except ClusterError as error:
+                    log.warning("kind not read anew", path=read.source.path, error=str(error))
+                    self._stale |= stale
+                    break
+                began = loop.time()
+                found = read.source.seen(raw)
+                if found is not None and not isinstance(found, Unreadable):
+                    read.source.store.take_again(found)
+                spent += loop.time() - began
+        self._rested = loop.time() + REST * spent
+        if self._stale:
+            loop.call_later(max(ANEW_SECONDS, REST * spent), self._again.set)
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
         source = source_of_kind(kind, kinds, self._related.find)
@@ -275,6 +292,15 @@ class KindInformers:
             if self._world.kinds.get(sort) != known:
                 self._world.kinds[sort] = known
                 self.changed(sort)
+
+
+def _depends(view: JobView, stale: AbstractSet[Change]) -> bool:
+    """Whether what is known of an object was read from what has changed, and still matters."""
+    return not view.finished and any(
+        (each[0],) in stale
+        or not stale.isdisjoint((*each[:2], place, each[2]) for place in (view.namespace, ""))
+        for each in view.related
+    )
 
 
 def _related_versions(kind: "JobKind") -> frozenset[str]:

@@ -326,7 +326,9 @@ class _PodSets:
                 f"{text(base)}: has {len(elements)} elements, and at most {MOST_ELEMENTS} are read"
             )
         keys: Iterator[tuple[Segment, Any]] = (
-            iter(enumerate(elements)) if isinstance(elements, list) else iter(sorted(elements.items()))
+            iter(enumerate(elements))
+            if isinstance(elements, list)
+            else iter(sorted(elements.items(), key=str))
         )
         for index, (key, item) in enumerate(keys):
             yield (*base, key), self._around.having(item=item, key=str(key), index=index)
@@ -359,6 +361,7 @@ class _PodSets:
             kind.applies(f"{field}.containers[{n}].when", around) for n in range(len(form.containers))
         ):
             raise KindError(f"{text(path)}: is missing")
+        self._take(found, path)
         made = {} if found is MISSING else found
         if form.containers or form.merge:
             made = self._with_more(checked(made, path, whole=False), base, around)
@@ -371,6 +374,13 @@ class _PodSets:
             path and not self._is_related(path) and (found is not MISSING or form.merge.keys() >= _WRITTEN)
         )
         return FoundPodSet(name, count, least, checked(made, path), path if written else None, outside)
+
+    def _take(self, template: object, path: tuple[Segment, ...]) -> None:
+        """Take what reading a template costs."""
+        try:
+            self._around.budget.take_template(template)
+        except ExpressionError as error:
+            raise KindError(f"{text(path)}: is too large, or all templates together") from error
 
     def _with_more(self, template: Json, base: tuple[Segment, ...], around: Around) -> Json:
         """A template with what stands outside of it."""
@@ -440,6 +450,7 @@ class _PodSets:
                 where = (*base, *segments(str(each.get("path"))))
             except ValueError as error:
                 raise KindError(f"{here}.path: {error}") from error
+            self._take(self._at(where), where)
             found.append(FoundPodSet(f"pods-{n}", count, None, checked(self._at(where), where), where))
         return found
 

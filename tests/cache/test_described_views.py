@@ -100,7 +100,7 @@ def test_a_status_that_cant_be_read_leaves_what_was_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [None, {}, {"state": 5}, {"control": []}, {"probes": {"a": 1}, "control": 5}]
+    "spec", [None, {}, "text", [1], 5, {"state": 5}, {"control": []}, {"probes": {"a": 1}, "control": 5}]
 )
 def test_whatever_a_user_writes_is_read_or_refused(spec: Any) -> None:
     raw = trial()

@@ -1,6 +1,7 @@
 """Objects with operators that make other objects: what an admission put in is taken out of all of them."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -279,6 +280,48 @@ def test_a_trainjob_finds_a_runtime_of_a_kind_that_is_served_later() -> None:
         lab.server.make(f"{TRAINER}/clustertrainingruntimes", runtime)
         lab.server.documents[TRAINER] = served
         await lab.settled(lambda: lab.used("a") == 2000)
+        await lab.kill()
+
+    run(story())
+
+
+def test_a_change_of_a_runtime_has_those_read_anew_that_name_it_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        lab, asked = Operated(), list[str]()
+        lab.server.ignore(lab._operate)
+        runtimes = f"{TRAINER}/clustertrainingruntimes"
+        for name in ("one", "other"):
+            jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+            said = {"template": {"spec": {"replicatedJobs": jobs}}}
+            lab.server.make(runtimes, {"metadata": {"name": name}, "spec": said})
+            spec = {"suspend": True, "runtimeRef": {"name": name}}
+            metadata = {"name": f"of-{name}", "labels": {QUEUE_LABEL: "a"}}
+            lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "Hold"}})
+        await lab.start()
+        await lab.server.until(lambda: len(lab.server.objects["workloads"]) == 2)
+        get = lab.server.get
+
+        async def noted(path: str, query: Mapping[str, str] | None = None) -> Json:
+            asked.append(path)
+            return await get(path, query)
+
+        monkeypatch.setattr(lab.server, "get", noted)
+        lab.server.write(f"{runtimes}/other/status", {"status": {"seen": "yes"}})
+        jobs = [{"name": "w", "template": {"spec": {"template": template(1)}}}]
+        lab.server.write(f"{runtimes}/one", {"spec": {"template": {"spec": {"replicatedJobs": jobs}}}})
+
+        def asks() -> str:
+            named = lab.server.objects["workloads"].values()
+            [workload] = [
+                each for each in named if each["metadata"]["ownerReferences"][0]["name"] == "of-one"
+            ]
+            return str(workload["spec"]["podSets"][0]["requests"]["cpu"])
+
+        await lab.server.until(lambda: asks() == "1")
+        assert [path for path in asked if "/trainjobs" in path] == [f"{TRAINJOBS}/of-one"]
         await lab.kill()
 
     run(story())

@@ -235,6 +235,12 @@ def test_a_list_and_a_map_have_a_pod_set_for_each_element() -> None:
     }
 
 
+def test_a_map_with_keys_that_are_no_texts_as_yaml_may_have_them_is_refused() -> None:
+    by_key = compiled(podSets=[{**EACH, "nameFrom": "key"}])
+    with pytest.raises(KindError, match=r"spec\.tasks\[1\].*: is missing"):
+        sets(by_key, {**trial(), "spec": {"tasks": {"a": SMALL, 1: SMALL}}})
+
+
 def test_a_large_object_is_refused_in_no_time() -> None:
     kind = compiled(refused=[{"when": "object.spec.tasks.exists(t, t.n > 5)", "message": "no"}])
     raw = trial()

@@ -6,13 +6,14 @@ A Job that may start is unsuspended here; `workload.eviction` stops a Job that m
 
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 import structlog
 
 from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Restore
-from admitter.cache.views import JobView, WorkloadView, at, timestamp
+from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.client.store import Key
@@ -22,7 +23,14 @@ from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.writes import adopt, hold, whole
-from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
+from admitter.names import (
+    API_VERSION,
+    ELASTIC_QUOTA_QUEUE,
+    EVICTION_TIME_ANNOTATION,
+    INJECTED_ANNOTATION,
+    JOB_LABEL,
+    QUEUE_LABEL,
+)
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, priority_of, workload_spec
@@ -90,7 +98,8 @@ class Jobs:
         if workload.job is not None:
             if self.world.unknown_kind(workload.job[0]):
                 return  # its object may be there, and run
-            if await self._newest(workload) is None:
+            gone = await self._newest(workload) is None
+            if gone and not self.world.unknown_kind(workload.job[0]):  # it has changed meanwhile: see above
                 await self._delete(workload)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
@@ -98,14 +107,13 @@ class Jobs:
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
         name, uid = workload.job or ("", "")
-        source = self.world.read_job(name) if name else None
-        if source is None:
+        if not name or self.world.read_job(name) is None:
             return None
         try:
             raw = await self.transport.get(self.world.job_path((workload.namespace, name)))
         except NotFoundError:
             return None
-        return source.take(raw) if raw["metadata"]["uid"] == uid else None
+        return self.world.take_titled(name, raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job without a Workload: it must not run, and it gets a Workload."""
@@ -163,10 +171,10 @@ class Jobs:
             return False
         if self.world.unknown_kind(named[0]):
             return True  # it may be there; when that is known, we are here again
-        source = self.world.read_job(named[0])
-        if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
+        key = (job.namespace, named[0])
+        if self.world.read_job(named[0]) is not None and self.world.jobs.get(key) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
-                source.take(await self.transport.get(self.world.job_path((job.namespace, named[0]))))
+                self.world.take_titled(named[0], await self.transport.get(self.world.job_path(key)))
         return self.world.is_child(job, self._counts)
 
     def _counts(self, job: JobView) -> bool:
@@ -261,6 +269,7 @@ class Jobs:
         raw = await whole(job, self.world, self.transport)
         body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
+            _check_record(body)
             raw = await self.transport.patch(job.path, body)
         except ApiError as error:
             if not is_for_good(error):
@@ -307,3 +316,13 @@ class Jobs:
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(subject_of(job), reason, message)
+
+
+def _check_record(body: Json) -> None:
+    """InvalidError if a start has the object remember more than will be read when it is taken out again."""
+    size = len(body["metadata"]["annotations"][INJECTED_ANNOTATION])
+    if size > LONGEST_RECORD:
+        words = (
+            f"labels and tolerations of its flavors take {size} characters, at most {LONGEST_RECORD} are read"
+        )
+        raise InvalidError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", words)
