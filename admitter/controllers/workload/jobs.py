@@ -87,7 +87,7 @@ class Jobs:
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
-            if self.world.unknown_kind(workload.job[0]):
+            if self.world.unknown_kind(workload.job[0], workload.group):
                 return  # its object may be there, and run
             if await self._newest(workload) is None:
                 await self._delete(workload)
@@ -160,7 +160,7 @@ class Jobs:
         named = self.world.parent_of(job)
         if named is None:
             return False
-        if self.world.unknown_kind(named[0]):
+        if self.world.unknown_kind(named[0], job.owner.group if job.owner is not None else ""):
             return True  # it may be there; when that is known, we are here again
         source = self.world.read_job(named[0])
         if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
