@@ -80,7 +80,7 @@ class PodSetRules:
                 yield f"{where} can't grow", grows
             same = " && ".join(self._same(form, element, counted=bool(grows)))
             if same:
-                yield f"{where} can't describe other pods", same
+                yield f"{where} can't describe other pods, or lose what Admitter has put into it", same
         if self._spec.restore is Restore.RUNTIME_PATCH:
             yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
 

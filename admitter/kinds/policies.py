@@ -38,7 +38,6 @@ _OPERATED: Final = (
 _GARBAGE_COLLECTORS: Final = (
     "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
 )
-_REMEDY: Final = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
 
 
 def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
@@ -129,9 +128,10 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
     names = f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)}"
     validations: list[Json] = []
     for words, expression in rules.rules():
-        message = f"an admitted {title} uses the quota that it was given, so {words}: {_REMEDY}"
+        message = f"an admitted {title} uses the quota that it was given, so {words}"
         free = "!variables.counts || variables.operated"
-        validations.append({"expression": f"{free} || {expression}", "message": message})
+        told = {"messageExpression": _with_remedy(message, title)}
+        validations.append({"expression": f"{free} || {expression}", **told})
     marks = {
         "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
         "message": f"{names} are put into pod templates by Admitter's controller alone",
@@ -151,7 +151,7 @@ def _about_queues(title: str) -> Iterator[Json]:
             "!variables.ran || variables.oldQueue == '' || variables.operated "
             "|| variables.queue == variables.oldQueue"
         ),
-        "message": f"an admitted {title} stays in its queue: {_REMEDY}",
+        "messageExpression": _with_remedy(f"an admitted {title} stays in its queue", title),
     }
     yield {
         "expression": (
@@ -245,6 +245,16 @@ def _suspension(kind: JobKind, root: str) -> str:
     """The value of the field that stops an object, and that it has if it is missing."""
     suspend = kind.spec.suspend
     return f"{optional(root, steps(suspend.path))}.orValue({_literal(suspend.running)})"
+
+
+def _with_remedy(words: str, title: str) -> str:
+    """A refusal with what its user has to type."""
+    what = f"{_literal(f' {title.lower()}/')} + object.metadata.name + ' -n ' + request.namespace"
+    pause, resume = (
+        _literal(f"{words}: admitter pause"),
+        "', change it once it is stopped, then admitter resume'",
+    )
+    return f"{pause} + {what} + {resume} + {what}"
 
 
 def _literal(value: bool | str) -> str:

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.cluster
 
 OPERATOR = "system:serviceaccount:lab:operator"
 MARKS: Json = {"labels": {"admitter.dev/workload": "experiment-trial", "admitter.dev/cluster-queue": "total"}}
-REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
+OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 ROLE: Json = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -155,7 +156,7 @@ def test_what_was_admitted_does_not_grow_or_become_something_else(space: Space) 
     assert space.patch("experiment/trial", {"spec": {"probe": {"copies": 1}}})["spec"]["probe"]["copies"] == 1
     other = copy.deepcopy(started["spec"]["control"])
     other["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
-    with pytest.raises(KubectlError, match=f"so spec.control can't describe other pods: {REMEDY}"):
+    with pytest.raises(KubectlError, match=f"so spec.control {OTHER_PODS}"):
         space.patch("experiment/trial", {"spec": {"control": other}})
     for queue in ("other", None):
         with pytest.raises(KubectlError, match=f"an admitted Experiment stays in its queue: {REMEDY}"):

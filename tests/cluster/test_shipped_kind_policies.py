@@ -23,7 +23,8 @@ from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
+OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_a_job_set_that_was_admitted_grows_in_none_of_its_jobs(described: Contro
     with pytest.raises(KubectlError, match=grows):
         change([{"op": "add", "path": f"{jobs}/-", "value": more}])
     cpu = f"{jobs}/0/template/spec/template/spec/containers/0/resources/requests/cpu"
-    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs can't describe other pods: {REMEDY}"):
+    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs {OTHER_PODS}"):
         change(replaced(cpu, "64"))
     assert change(replaced(f"{jobs}/1/replicas", 1))["spec"]["replicatedJobs"][1]["replicas"] == 1
     assert len(change([{"op": "remove", "path": f"{jobs}/0"}])["spec"]["replicatedJobs"]) == 1
