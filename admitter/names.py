@@ -169,6 +169,9 @@ JOB_KIND_LABEL = f"{GROUP}/job-kind"
 READER_LABEL = f"{GROUP}/aggregate-to-reader"
 """On a ClusterRole, with the value true: the API server adds its rules to those of admitter-reader."""
 
+SUSPEND_IGNORED_ANNOTATION = f"{GROUP}/suspend-ignored"
+"""On a Job or an object of a described kind: the version at which a user could not start or stop it."""
+
 KIND_POLICY = "admitter-kind-"
 """How the policies and roles of a JobKind are called, before its name."""
 

@@ -154,15 +154,28 @@ class PodSetRules:
                 yield f"{new}.all(item, {new}.exists_one(other, ({other}) == ({renamed(name, {}, 'new_')})))"
         yield from (_equal("object", "oldObject", path) for path in sorted(whole))
 
+    def tiny_memory(self) -> str:
+        """That a container requests so little memory that its unit has probably been forgotten."""
+        found = [
+            self._anywhere(form, "object", _requests_little(form.template))
+            for form in self._spec.pod_sets
+            if form.template is not None and _is_own(self._spec, form)
+        ]
+        return " || ".join(found) or "false"
+
     def _has_marks(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
+        return self._anywhere(form, root, lambda place: self._marks_at(form, place, depth), depth)
+
+    def _anywhere(self, form: PodSetsOf, root: str, holds: Callable[[str], str], depth: int = 0) -> str:
+        """That something holds for one of the places at which the paths of a pod set begin."""
         if form.each is None:
-            return self._marks_at(form, root, depth)
+            return holds(root)
         elements = optional(root, steps(form.each))
         if self._is_map(form):
             key, elements = f"key{depth}", f"{elements}.orValue({{}})"
-            return f"{elements}.exists({key}, {self._marks_at(form, f'{elements}[{key}]', depth)})"
+            return f"{elements}.exists({key}, {holds(f'{elements}[{key}]')})"
         item = f"item{depth}"
-        return f"{elements}.orValue([]).exists({item}, {self._marks_at(form, item, depth)})"
+        return f"{elements}.orValue([]).exists({item}, {holds(item)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
         """That a template there has marks, or one of an object there of a kind that the operator may make."""
@@ -204,6 +217,17 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
     """Whether a pod set is described in the object, and not in a related one."""
     first = (form.each or form.template or "").partition(".")[0]
     return all(each.name != first for each in spec.related)
+
+
+def _requests_little(template: str) -> Callable[[str], str]:
+    """That a container of a template requests memory, less than one MiB; by the place of the template."""
+    memory = "string(c.resources.requests['memory'])"
+    little = (
+        f"c.?resources.?requests[?'memory'].hasValue() && isQuantity({memory}) && "
+        f"quantity({memory}).isGreaterThan(quantity('0')) && quantity({memory}).isLessThan(quantity('1Mi'))"
+    )
+    path = (*steps(template), "spec", "containers")
+    return lambda place: f"{optional(place, path)}.orValue([]).exists(c, {little})"
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

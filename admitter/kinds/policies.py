@@ -21,6 +21,7 @@ from admitter.names import (
     OPERATE_VERB,
     QUEUE_LABEL,
     SUBMIT_VERB,
+    SUSPEND_IGNORED_ANNOTATION,
 )
 
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
@@ -35,6 +36,14 @@ _OPERATED: Final = (
     f".check('{OPERATE_VERB}').allowed())"
 )
 """The object belongs to one of a described kind, and the request is one of that kind's operator."""
+_IGNORED: Final = f"object.metadata.?annotations[?'{SUSPEND_IGNORED_ANNOTATION}'].orValue('')"
+_VERSION: Final = "string(oldObject.metadata.resourceVersion)"
+_NOTE: Final = (
+    "(object.metadata.?annotations.hasValue() ? [JSONPatch{op: 'add', path: '/metadata/annotations/"
+    f"{SUSPEND_IGNORED_ANNOTATION.replace('/', '~1')}', value: {_VERSION}}}] : [JSONPatch{{op: 'add', "
+    f"path: '/metadata/annotations', value: {{'{SUSPEND_IGNORED_ANNOTATION}': {_VERSION}}}}}])"
+)
+"""Note on an object that a change of the field that stops it had no effect: a warning follows from it."""
 _GARBAGE_COLLECTORS: Final = (
     "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
 )
@@ -51,6 +60,7 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     own = _rule(resource.group, resource.version, resource.plural)
     yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
     yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    yield from _bound("Validating", kind, f"{name}-warnings", _warning(kind, kinds), [own], action="Warn")
     if kind.spec.children:
         groups = sorted({each.group for each in kind.spec.children})
         rules = [_rule(group, "*", "*") for group in groups]
@@ -72,10 +82,12 @@ def _rule(group: str, version: str, plural: str) -> Json:
     return {**found, "operations": _OPERATIONS}
 
 
-def _bound(sort: str, kind: JobKind, name: str, spec: Json, rules: list[Json]) -> Iterator[Json]:
+def _bound(
+    sort: str, kind: JobKind, name: str, spec: Json, rules: list[Json], action: str = "Deny"
+) -> Iterator[Json]:
     labels = {"app.kubernetes.io/part-of": "admitter", JOB_KIND_LABEL: kind.metadata.name}
     head = {"apiVersion": ADMISSION, "metadata": {"name": name, "labels": labels}}
-    actions = {"validationActions": ["Deny"]} if sort == "Validating" else {}
+    actions = {"validationActions": [action]} if sort == "Validating" else {}
     spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, **spec}
     yield {**head, "kind": f"{sort}AdmissionPolicy", "spec": spec}
     yield {**head, "kind": f"{sort}AdmissionPolicyBinding", "spec": {"policyName": name, **actions}}
@@ -98,6 +110,7 @@ def _mutating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         "not-a-counted-child": f"!({counted} && {_OPERATED})",
     }
     patch = _patch(steps(kind.spec.suspend.path), wanted)
+    patch = f"({patch}) + ({before} ? {_NOTE} : [])"
     return {
         "reinvocationPolicy": "IfNeeded",
         "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
@@ -140,6 +153,33 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         "matchConditions": [_NOT_THE_CONTROLLER],
         "variables": [{"name": name, "expression": each} for name, each in variables.items()],
         "validations": [*validations, marks, *_about_queues(title)],
+    }
+
+
+def _warning(kind: JobKind, kinds: Collection[JobKind]) -> Json:
+    """What is taken, and probably not meant."""
+    title, path = kind.spec.resource.kind, kind.spec.suspend.path
+    what = f"{title.lower()}/' + object.metadata.name + ' -n ' + request.namespace"
+    ignored = {
+        "expression": f"request.operation == 'CREATE' || {_IGNORED} == {_of_old(_IGNORED)}",
+        "messageExpression": (
+            f"'{path} of a queued {title} is set by Admitter alone, and stays ' + "
+            f"string({_suspension(kind, 'object')}) + ': it starts when its queue admits it. "
+            f"To pause or resume it: admitter pause {what} + ', admitter resume {what}"
+        ),
+    }
+    tiny = {
+        "expression": f"!({PodSetRules(kind, kinds).tiny_memory()})",
+        "message": (
+            "a container requests less than one MiB of memory: a number without a unit is in bytes, "
+            "and m is a thousandth; write 128Mi or 2Gi"
+        ),
+    }
+    queued = {"queued": f"object.metadata.?labels[?'{QUEUE_LABEL}'].hasValue()"}
+    return {
+        "failurePolicy": "Ignore",
+        "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(queued)],
+        "validations": [ignored, tiny],
     }
 
 
