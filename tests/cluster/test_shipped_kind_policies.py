@@ -10,7 +10,7 @@ from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome, install_kinds
-from admitter.install.kinds import AUTO, chosen_for
+from admitter.install.kinds import AUTO, chosen_for, installed_for, shipped
 from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
@@ -117,3 +117,10 @@ def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: C
     patch = {"manager": "example.com/own", "trainingRuntimeSpec": spec}
     with pytest.raises(KubectlError, match=f"so spec.runtimePatches can't change: {REMEDY}"):
         change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
+
+
+def test_the_api_server_takes_the_policies_of_all_shipped_kinds(control_plane: Cluster) -> None:
+    made = [each for each in installed_for(shipped()) if "Policy" in each["kind"]]
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+    answer = control_plane.run_kubectl("create", "--dry-run=server", "-f-", content=content)
+    assert len(answer.splitlines()) == len(made)
