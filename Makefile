@@ -1,8 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Hundreds of processes load the same modules: what one has compiled is there for the others.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -34,6 +36,9 @@ test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JO
 
 test-abuse: $(VENV)/.ready    ## all that tenants may ask for, and more, watched from outside; OPERATIONS=20000 SEEDS="1 2 3 4 5"; saved in benchmarks/results
 	$(BIN)/python -m tests.abuse --operations $(or $(OPERATIONS),20000) --seeds $(or $(SEEDS),1 2 3 4 5)
+
+test-kinds: $(VENV)/.ready    ## objects of each kind with an operator while the controller is killed; OBJECTS=50
+	ADMITTER_TEST_OBJECTS=$(or $(OBJECTS),50) $(BIN)/pytest -q tests/cluster/test_operated_kinds.py -k runs_once
 
 test-abuse-mutated: $(VENV)/.ready ## changed objects of every kind that is read; OBJECTS=10000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.abuse.mutated --objects $(or $(OBJECTS),10000) --seed $(or $(SEED),1)
@@ -74,9 +79,14 @@ test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes 
 	bash tests/kind.sh
 
 check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files, words
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types contents
+
+types:                        # takes as long as all the others
+	$(BIN)/mypy
+
+contents:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check

@@ -294,7 +294,7 @@ def _with_remedy(words: str, title: str) -> str:
         _literal(f"{words}: admitter pause"),
         "', change it once it is stopped, then admitter resume'",
     )
-    return f"{pause} + {what} + {resume} + {what}"
+    return f"{pause} + {what} + {resume} + {what} + '; or delete it and make it again'"
 
 
 def _literal(value: bool | str) -> str:

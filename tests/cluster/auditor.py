@@ -13,6 +13,8 @@ from tests.cluster.waiting import eventually
 from tests.quantities import thousandths
 
 JOIN_SECONDS = 0.2
+WORKLOAD = "admitter.dev/workload"
+"""The label of pods that an admission puts into their templates."""
 
 Use = tuple[str, str]
 """Flavor and resource."""
@@ -31,6 +33,7 @@ class Books:
         highest: the largest use seen of each flavor and resource.
         excesses: every moment at which a limit was passed, in words.
         admissions: how often each Workload was admitted, by namespace and name.
+        preempted: Workloads that were evicted in favor of others, by namespace and name.
     """
 
     def __init__(self, limits: Mapping[Use, float]) -> None:
@@ -38,6 +41,7 @@ class Books:
         self.highest: Counter[Use] = Counter()
         self.excesses: list[str] = []
         self.admissions: Counter[str] = Counter()
+        self.preempted: set[str] = set()
         self._limits = limits
         self._holding: dict[str, Counter[Use]] = {}
 
@@ -45,14 +49,14 @@ class Books:
         """Enter an event of a watch: `ADDED`, `MODIFIED` or `DELETED`, and the Workload."""
         metadata, status = workload["metadata"], workload.get("status", {})
         name = f"{metadata['namespace']}/{metadata['name']}"
-        finished = any(
-            c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions", ())
-        )
+        holding = {c["type"] for c in status.get("conditions", ()) if c["status"] == "True"}
+        if "Preempted" in holding:
+            self.preempted.add(name)
         admission = status.get("admission")
         before = self._holding.pop(name, None)
         if before is not None:
             self.total.subtract(before)
-        if kind == "DELETED" or finished or not admission:
+        if kind == "DELETED" or "Finished" in holding or not admission:
             return
         if before is None:
             self.admissions[name] += 1
@@ -77,12 +81,17 @@ class Auditor(Books):
 
     Attributes:
         most_pods: the largest number of pods that lived at a time.
+        most_on: the same for each type of node that they ask for.
+        started: how many pods each Workload has had in all, by namespace and name; pods of none are under "".
     """
 
     def __init__(self, cluster: Cluster, namespace: str, limits: Mapping[Use, float]) -> None:
         super().__init__(limits)
         self.most_pods = 0
-        self._pods: set[str] = set()
+        self.most_on: Counter[str] = Counter()
+        self.started: Counter[str] = Counter()
+        self._pods: dict[str, str] = {}
+        self._known: set[str] = set()
         self._watches = [
             Watch(cluster, f"/apis/admitter.dev/v1alpha1/namespaces/{namespace}/workloads", self.take),
             Watch(cluster, f"/api/v1/namespaces/{namespace}/pods", self._pod),
@@ -103,12 +112,17 @@ class Auditor(Books):
             watch.stop()
 
     def _pod(self, kind: str, pod: dict[str, Any]) -> None:
-        uid = pod["metadata"]["uid"]
+        metadata = pod["metadata"]
+        uid, workload = metadata["uid"], metadata.get("labels", {}).get(WORKLOAD)
+        if uid not in self._known:
+            self._known.add(uid)
+            self.started[f"{metadata['namespace']}/{workload}" if workload else ""] += 1
         if kind == "DELETED" or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
-            self._pods.discard(uid)
+            self._pods.pop(uid, None)
         else:
-            self._pods.add(uid)
+            self._pods[uid] = pod["spec"].get("nodeSelector", {}).get("instance-type", "")
         self.most_pods = max(self.most_pods, len(self._pods))
+        self.most_on |= Counter(self._pods.values())
 
 
 class Watch:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,6 +23,7 @@ from admitter.top.scene import scene
 from tests.apiserver.experiments import GROUP, definition, job_kind, templates
 from tests.cluster.auditor import Auditor
 from tests.cluster.controller import Controller
+from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import TOLERATES_SPOT, Json, job
 from tests.cluster.team import Team
 from tests.cluster.test_insight import ask
@@ -230,15 +232,21 @@ def test_each_of_fifty_ends_once_though_the_controller_is_killed(team: Lab) -> N
     team.offers({"cpu": {"spot": "6", "on-demand": "6"}}, preemption={"withinClusterQueue": "LowerPriority"})
     limits = {(team.flavor("spot"), "cpu"): 6.0, (team.flavor("on-demand"), "cpu"): 6.0}
     high = team.priority_class("high", 10)
+    submissions = [
+        partial(
+            team.submit,
+            f"e-{number}",
+            copies=random.randint(1, 2),
+            seconds=1,
+            priority=random.choice(["", high]),
+        )
+        for number in range(50)
+    ]
     with Auditor(team.cluster, team.namespace, limits) as auditor:
-        for number in range(50):
-            priority, copies = random.choice(["", high]), random.randint(1, 2)
-            team.submit(f"e-{number}", copies=copies, seconds=1, priority=priority)
-            if random.random() < 0.1:
-                team.controller.restart()
-        eventually(lambda: team.states()["Finished"] == 50, timeout=240, what="all of them to end")
-    assert auditor.excesses == []
-    assert auditor.most_pods <= 12
+        end_under_kills(team.controller, random, submissions, lambda: team.states()["Finished"])
+    none_lost_none_twice(auditor, 50, lambda _: [2, 3])
+    assert auditor.most_on["spot"] <= 6
+    assert auditor.most_on["on-demand"] <= 6
     ended = [e["status"]["phase"] for e in team.read("experiments")["items"]]
     assert ended == ["Done"] * 50
 

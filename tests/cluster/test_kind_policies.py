@@ -16,6 +16,7 @@ from admitter.install.apply import install_kinds
 from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.direct import DirectCluster
 from tests.cluster.objects import Json, job
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, trial
@@ -82,7 +83,7 @@ class Space:
 
     def _as(self, namespace: str, name: str, folder: Path) -> Cluster:
         kubeconfig = self.cluster.service_account_kubeconfig(namespace, name, folder / name)
-        return Cluster(kubectl=self.cluster.kubectl, kubeconfig=kubeconfig)
+        return DirectCluster(kubectl=self.cluster.kubectl, kubeconfig=kubeconfig)
 
     def policies_are_in_force(self) -> bool:
         dry = ["create", "-f-", "--dry-run=server", "--output=json"]

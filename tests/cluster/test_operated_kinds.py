@@ -1,16 +1,25 @@
-"""JobSets, RayClusters and TrainJobs on their real operators: queued, admitted, evicted and deleted."""
+"""JobSets, RayClusters and TrainJobs on their real operators, with tenants and a dying controller."""
 
+import json
+import os
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
 
-from admitter.sandbox.cluster import Cluster
-from tests.cluster.auditor import Auditor, whole
+from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.auditor import WORKLOAD, Auditor, whole
 from tests.cluster.controller import Controller
 from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
-from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
+from tests.cluster.kills import end_under_kills, none_lost_none_twice
+from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, job, local_queue, resource_flavor
+from tests.cluster.people import Person
 from tests.cluster.team import Team
+from tests.cluster.test_abuse_managed import manage
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -26,11 +35,15 @@ class Kind(NamedTuple):
     Attributes:
         resource: as kubectl takes it.
         mark: the label of its pods with its name.
+        part: the label of its pods with the pod set.
+        parts: the values of that label.
         sets: how many pods each of its pod sets has.
     """
 
     resource: str
     mark: str
+    part: str
+    parts: tuple[str, str]
     sets: tuple[int, int]
 
     @property
@@ -38,15 +51,35 @@ class Kind(NamedTuple):
         return sum(self.sets)
 
 
-JOB_SET = Kind("jobset", "jobset.sigs.k8s.io/jobset-name", (1, 4))
-RAY_CLUSTER = Kind("raycluster", "ray.io/cluster", (1, 2))
-TRAIN_JOB = Kind("trainjob", "jobset.sigs.k8s.io/jobset-name", (1, 2))
+_JOB_SET_MARKS = ("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name")
+JOB_SET = Kind("jobset", *_JOB_SET_MARKS, ("driver", "workers"), (1, 4))
+RAY_CLUSTER = Kind("raycluster", "ray.io/cluster", "ray.io/group", ("headgroup", "small"), (1, 2))
+TRAIN_JOB = Kind("trainjob", *_JOB_SET_MARKS, ("driver", "node"), (1, 2))
+KINDS = (JOB_SET, RAY_CLUSTER, TRAIN_JOB)
+
+OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
+"""How many of each kind there are while the controller is killed."""
+CPUS = 12
+"""Of each flavor, while the controller is killed; each pod requests one."""
+REMEDY = (
+    "pause it by its Workload's spec.active=false, change it, and set spec.active=true, "
+    "or delete it and make it again"
+)
+GROWTH = {
+    JOB_SET: ("/spec/replicatedJobs/1/replicas", f"so spec.replicatedJobs can't grow: {REMEDY}"),
+    RAY_CLUSTER: ("/spec/workerGroupSpecs/0/replicas", f"so spec.workerGroupSpecs can't grow: {REMEDY}"),
+    TRAIN_JOB: ("/spec/trainer/numNodes", "spec.trainer: Invalid value: field is immutable"),
+}
+"""A field that lets an object grow, and the refusal; that of TrainJobs is their own definition's."""
+QUEUED_CHILDREN = {JOB_SET: {"jobset"}, RAY_CLUSTER: {"job", "jobset"}, TRAIN_JOB: {"job"}}
+"""What its operator makes none of: a tenant may make it with any owner, and it is queued by itself."""
 
 
+@dataclass
 class Users(Team):
     """A team that works with objects of one kind."""
 
-    kind: Kind
+    kind: Kind = field(kw_only=True)
 
     def quota(self, flavors: dict[str, tuple[Json, int]], **spec: Any) -> dict[tuple[str, str], float]:
         """Offer CPUs of flavors, by their short names, with as much memory as may be; returns the limits."""
@@ -60,14 +93,16 @@ class Users(Team):
         limits = {(flavor, "cpu"): float(amount) for flavor, amount in cpu.items()}
         return limits | {(flavor, "memory"): whole(amount) for flavor, amount in memory.items()}
 
-    def submit(self, name: str, **pod: Any) -> None:
-        """A user makes an object, with further fields of its pods."""
-        if self.kind is TRAIN_JOB:
-            self.apply(training_runtime(self.namespace, name, pod=pod))
-            self.apply(train_job(self.namespace, name, runtime=name))
+    def submit(self, name: str, *, seconds: int | None = None, **pod: Any) -> None:
+        """A user makes an object, with further fields of its pods, that run for some seconds or for ever."""
+        if self.kind is RAY_CLUSTER:
+            assert seconds is None, "an operator makes its pods again"
+            self.apply(ray_cluster(self.namespace, name, pod=pod))
+        elif self.kind is JOB_SET:
+            self.apply(job_set(self.namespace, name, seconds=seconds, pod=pod))
         else:
-            make: Callable[..., Json] = job_set if self.kind is JOB_SET else ray_cluster
-            self.apply(make(self.namespace, name, pod=pod))
+            self.apply(training_runtime(self.namespace, name, seconds=seconds, pod=pod))
+            self.apply(train_job(self.namespace, name, runtime=name))
 
     def pods(self, job: str) -> list[dict[str, Any]]:
         return list(self.read("pods", f"--selector={self.kind.mark}={job}")["items"])
@@ -83,14 +118,18 @@ class Users(Team):
         eventually(lambda: not self.workloads() and not self.read("pods")["items"], what="nothing left")
 
 
-@pytest.fixture(params=[JOB_SET, RAY_CLUSTER, TRAIN_JOB], ids=lambda kind: kind.resource)
-def users(
-    described: Cluster, controller: Controller, namespace: str, request: pytest.FixtureRequest
-) -> Iterator[Users]:
-    made = Users(described, namespace, controller)
-    made.kind = request.param
+@pytest.fixture
+def each(described: Cluster, controller: Controller, namespace: str) -> Iterator[dict[Kind, Users]]:
+    """The users of a namespace, by the kind that they work with."""
+    made = {kind: Users(described, namespace, controller, kind=kind) for kind in KINDS}
     yield made
-    made.close()
+    for users in made.values():
+        users.close()
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.resource)
+def users(each: dict[Kind, Users], request: pytest.FixtureRequest) -> Users:
+    return each[request.param]
 
 
 def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(users: Users) -> None:
@@ -100,8 +139,10 @@ def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(users: User
     with Auditor(users.cluster, users.namespace, limits) as auditor:
         users.submit("first")
         users.runs("first", pods=users.kind.pods)
-        expected = ["on-demand"] * amounts[1] + ["spot"] * amounts[0]
-        assert sorted(users.node_types("first")) == expected
+        parts = (pod["metadata"]["labels"][users.kind.part] for pod in users.pods("first"))
+        first, second = users.kind.parts
+        expected = {(first, "spot"): amounts[0], (second, "on-demand"): amounts[1]}
+        assert Counter(zip(parts, users.node_types("first"), strict=True)) == expected
         users.submit("second")
         users.waits("second")
         users.delete("first")
@@ -152,3 +193,97 @@ def test_it_is_deleted_while_it_waits_runs_or_is_evicted(users: Users) -> None:
         users.delete("evicted")
         users.runs("last", pods=users.kind.pods)
     assert auditor.excesses == []
+
+
+class Ending:
+    """Counts what has ended; a RayCluster that runs is deleted, because it has no end of its own."""
+
+    def __init__(self, users: Users) -> None:
+        self._users, self._deleted = users, set[str]()
+
+    def __call__(self) -> int:
+        pods = self._users.read("pods", f"--selector={RAY_CLUSTER.mark}")["items"]
+        running = [pod["metadata"]["labels"] for pod in pods if pod["status"].get("phase") == "Running"]
+        whole = Counter(labels[RAY_CLUSTER.mark] for labels in running)
+        for name in {name for name, count in whole.items() if count == RAY_CLUSTER.pods} - self._deleted:
+            self._users.delete(name)
+            self._deleted.add(name)
+        return self._users.states()["Finished"] + len(self._deleted)
+
+
+@pytest.mark.timeout(900)
+def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind, Users]) -> None:
+    random, users = Random(9), each[RAY_CLUSTER]
+    flavors = {"spot": (SPOT, CPUS), "on-demand": (ON_DEMAND, CPUS)}
+    limits = users.quota(flavors, preemption={"withinClusterQueue": "LowerPriority"})
+    high: Json = {"priorityClassName": users.priority_class("high", 10)}
+    submissions: list[Callable[[], None]] = []
+    for number in range(OBJECTS):
+        submissions.append(partial(users.submit, f"r{number}", **high))  # it is not preempted
+        for kind in (JOB_SET, TRAIN_JOB):
+            pod = high if random.random() < 0.3 else {}
+            submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", seconds=1, **pod))
+    with Auditor(users.cluster, users.namespace, limits) as auditor:
+        end_under_kills(users.controller, random, submissions, Ending(users))
+    sizes = {f"{users.namespace}/{kind.resource}": kind.pods for kind in KINDS}
+    none_lost_none_twice(auditor, len(submissions), lambda name: [sizes[name.rsplit("-", 2)[0]]])
+    assert auditor.most_on["spot"] <= CPUS
+    assert auditor.most_on["on-demand"] <= CPUS
+
+
+@pytest.fixture
+def tenant(users: Users) -> Person:
+    """A user that may do all to objects of these kinds, to Jobs and pods, and submit to the queue."""
+    groups = ["jobset.x-k8s.io", "ray.io", "trainer.kubeflow.org", "batch", ""]
+    resources = ["jobsets", "rayclusters", "trainjobs", "jobs", "pods"]
+    rule: Json = {"apiGroups": groups, "resources": resources, "verbs": ["*"]}
+    return Person(users.cluster, users.namespace, "ann").may(rule).submits_to("main")
+
+
+def test_a_tenant_lets_nothing_grow_while_it_runs(users: Users, tenant: Person) -> None:
+    users.quota({"on-demand": (ON_DEMAND, 2 * users.kind.pods)})
+    users.submit("runs")
+    users.runs("runs", pods=users.kind.pods)
+    path, refused = GROWTH[users.kind]
+    growth = f"--patch={json.dumps([{'op': 'replace', 'path': path, 'value': 3}])}"
+    with pytest.raises(KubectlError, match=refused):
+        tenant.kubectl("patch", users.kind.resource, "runs", "--type=json", growth)
+    assert len(users.pods("runs")) == users.kind.pods
+
+
+def forged(users: Users, name: str, marks: Json) -> Iterator[Json]:
+    """Jobs, JobSets and pods that a tenant makes in the name of an object's operator, to run at once."""
+    owner = users.read(users.kind.resource, name)
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
+    for how, queue, labels in (("marked", "main", marks), ("queued", "main", {}), ("loose", None, {})):
+        plain = job(users.namespace, "job", seconds=None, queue=queue, suspend=False)
+        template = plain["spec"]["template"]
+        template["metadata"]["labels"] = labels
+        of_it = [{"name": "a", "replicas": 1, "template": {"spec": {"template": template}}}]
+        sets = job_set(users.namespace, "jobset", replicatedJobs=of_it, suspend=False)
+        pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+        for made in (plain, sets, pod):
+            metadata = {"name": f"{made['kind'].lower()}-{how}-{name}", "ownerReferences": [reference]}
+            marked = {"labels": labels if made is pod else plain["metadata"]["labels"]}
+            yield made | {"metadata": {**metadata, **marked, "namespace": users.namespace}}
+
+
+def test_what_a_tenant_makes_as_a_child_waits_or_is_refused(users: Users, tenant: Person) -> None:
+    users.quota({"on-demand": (ON_DEMAND, users.kind.pods)})
+    manage(users)
+    users.submit("runs")
+    users.runs("runs", pods=users.kind.pods)
+    users.submit("waits")
+    users.waits("waits")
+    marks = {WORKLOAD: users.pods("runs")[0]["metadata"]["labels"][WORKLOAD]}
+    children = [child for name in ("runs", "waits") for child in forged(users, name, marks)]
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": children})
+    with pytest.raises(KubectlError) as refused:
+        tenant.kubectl("create", "--filename=-", content=content)
+    waiting = {f"{kind}-queued-{name}" for kind in QUEUED_CHILDREN[users.kind] for name in ("runs", "waits")}
+    assert str(refused.value).count("denied request") == len(children) - len(waiting)
+    eventually(lambda: users.workloads().keys() == {"runs", "waits", *waiting}, what="Workloads of them")
+    for name in waiting:
+        users.waits(name)
+    assert len(users.read("pods")["items"]) == users.kind.pods
