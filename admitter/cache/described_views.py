@@ -151,7 +151,7 @@ def parse_record(raw: Json, resource: JobResource) -> JobView:
     """The view of an object of which a snapshot has kept this."""
     sets = raw["podSets"]
     pod_sets = tuple(
-        PodSetView(each["name"], each["count"], None, shared(each["template"]), shared(each["marks"]))
+        PodSetView(each["name"], each["count"], shared(each["template"]), shared(each["marks"]))
         for each in sets
     )
     first = {"metadata": sets[0]["marks"], "spec": sets[0]["template"]} if sets else {}
@@ -174,13 +174,12 @@ def _found(
 def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
     """A pod set as it is kept; the marks of a template in another object are in the controller's patch of it.
 
-    Others there are a user's. It is admitted whole: no path says where fewer pods would be asked for.
+    Others there are a user's.
     """
     template: Json = shared(kept_template(found.template["spec"]))
     return PodSetView(
         found.name,
         found.count,
-        None,
         template,
         marks_of(patched or ({} if found.place is None else found.template)),
         found.place,

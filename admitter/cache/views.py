@@ -169,7 +169,7 @@ class JobView(Meta):
         if self.pod_sets or self.problem:
             return self.pod_sets
         count = job_count(self.spec, self.status)
-        return (PodSetView(POD_SET, count, None, self.template, self.template_metadata, _TEMPLATE),)
+        return (PodSetView(POD_SET, count, self.template, self.template_metadata, _TEMPLATE),)
 
     def count(self, succeeded: int = 0) -> int:
         """How many pods run at a time, if so many have succeeded, or as many as its status says."""
@@ -372,6 +372,7 @@ class WorkloadView(Meta):
     size: int  # bytes of its spec as JSON
     capacity: str = ""  # what its label says: `in-quota`, `over-quota`, or nothing
     parked: bool = False  # whether nothing is kept of what it asks for
+    group: str = JOB.group  # the API group of the Job that it was made for
 
     @property
     def queue(self) -> str:
@@ -478,6 +479,7 @@ def parse_workload(raw: Json) -> WorkloadView:
         finished=finished,
         size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
+        group=owner.group if owner is not None else JOB.group,
     )
     # A Workload can be read if all of them can.
     _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)

@@ -80,7 +80,7 @@ class PodSetRules:
                 yield f"{where} can't grow", grows
             same = " && ".join(self._same(form, element, counted=bool(grows)))
             if same:
-                yield f"{where} can't describe other pods", same
+                yield f"{where} can't describe other pods, or lose what Admitter has put into it", same
         if self._spec.restore is Restore.RUNTIME_PATCH:
             yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
 
@@ -160,15 +160,28 @@ class PodSetRules:
                 yield f"{new}.all(item, {new}.exists_one(other, ({other}) == ({renamed(name, {}, 'new_')})))"
         yield from (_equal("object", "oldObject", path) for path in sorted(whole))
 
+    def tiny_memory(self) -> str:
+        """That a container requests so little memory that its unit has probably been forgotten."""
+        found = [
+            self._anywhere(form, "object", _requests_little(form.template))
+            for form in self._spec.pod_sets
+            if form.template is not None and _is_own(self._spec, form)
+        ]
+        return " || ".join(found) or "false"
+
     def _has_marks(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
+        return self._anywhere(form, root, lambda place: self._marks_at(form, place, depth), depth)
+
+    def _anywhere(self, form: PodSetsOf, root: str, holds: Callable[[str], str], depth: int = 0) -> str:
+        """That something holds for one of the places at which the paths of a pod set begin."""
         if form.each is None:
-            return self._marks_at(form, root, depth)
+            return holds(root)
         elements = optional(root, steps(form.each))
         if self._is_map(form):
             key, elements = f"key{depth}", f"{elements}.orValue({{}})"
-            return f"{elements}.exists({key}, {self._marks_at(form, f'{elements}[{key}]', depth)})"
+            return f"{elements}.exists({key}, {holds(f'{elements}[{key}]')})"
         item = f"item{depth}"
-        return f"{elements}.orValue([]).exists({item}, {self._marks_at(form, item, depth)})"
+        return f"{elements}.orValue([]).exists({item}, {holds(item)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
         """That a template there has marks, or one of an object there of a kind that the operator may make."""
@@ -216,6 +229,17 @@ def _within_related(form: PodSetsOf) -> PodSetsOf:
     """A pod set that a related object describes, with its path as that object has it."""
     start = "each" if form.each is not None else "template"
     return form.model_copy(update={start: getattr(form, start).partition(".")[2]})
+
+
+def _requests_little(template: str) -> Callable[[str], str]:
+    """That a container of a template requests memory, less than one MiB; by the place of the template."""
+    memory = "string(c.resources.requests['memory'])"
+    little = (
+        f"c.?resources.?requests[?'memory'].hasValue() && isQuantity({memory}) && "
+        f"quantity({memory}).isGreaterThan(quantity('0')) && quantity({memory}).isLessThan(quantity('1Mi'))"
+    )
+    path = (*steps(template), "spec", "containers")
+    return lambda place: f"{optional(place, path)}.orValue([]).exists(c, {little})"
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

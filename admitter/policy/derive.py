@@ -112,7 +112,6 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
     around = (orjson.dumps(limits), orjson.dumps(classes))
     made = [
         _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
-        | ({"minCount": each.min_count} if each.min_count is not None else {})
         for each in job.sets
     ]
     if len(made) > 1 and weights.weight(made) > weights.HEAVIEST:

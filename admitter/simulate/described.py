@@ -156,8 +156,7 @@ def parse_any_job(raw: Json) -> JobView:
     if described is None:
         return job
     sets = (
-        PodSetView(each.name, each.count, each.min_count, kept_template(each.template["spec"]))
-        for each in described.pod_sets
+        PodSetView(each.name, each.count, kept_template(each.template["spec"])) for each in described.pod_sets
     )
     return replace(job, pod_sets=tuple(sets))
 

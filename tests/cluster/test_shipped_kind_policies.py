@@ -10,7 +10,7 @@ from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome, install_kinds
-from admitter.install.kinds import AUTO, chosen_for
+from admitter.install.kinds import AUTO, chosen_for, installed_for, shipped
 from admitter.names import CONTROLLER_USER, WORKLOAD_LABEL
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
@@ -23,7 +23,8 @@ from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
+OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_a_job_set_that_was_admitted_grows_in_none_of_its_jobs(described: Contro
     with pytest.raises(KubectlError, match=grows):
         change([{"op": "add", "path": f"{jobs}/-", "value": more}])
     cpu = f"{jobs}/0/template/spec/template/spec/containers/0/resources/requests/cpu"
-    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs can't describe other pods: {REMEDY}"):
+    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs {OTHER_PODS}"):
         change(replaced(cpu, "64"))
     assert change(replaced(f"{jobs}/1/replicas", 1))["spec"]["replicatedJobs"][1]["replicas"] == 1
     assert len(change([{"op": "remove", "path": f"{jobs}/0"}])["spec"]["replicatedJobs"]) == 1
@@ -134,3 +135,10 @@ def test_a_runtime_has_no_marks_of_an_admission(described: ControlPlane) -> None
     eventually(lambda: "put into pod templates by Admitter's controller alone" in refusal(), what="a refusal")
     del jobs[1]["template"]["spec"]["template"]["metadata"]
     assert refusal() == ""
+
+
+def test_the_api_server_takes_the_policies_of_all_shipped_kinds(control_plane: Cluster) -> None:
+    made = [each for each in installed_for(shipped()) if "Policy" in each["kind"]]
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+    answer = control_plane.run_kubectl("create", "--dry-run=server", "-f-", content=content)
+    assert len(answer.splitlines()) == len(made)

@@ -55,7 +55,7 @@ def counts(manifest: Json) -> dict[str, int]:
 
 
 def experiment(**changed: Any) -> Json:
-    """A JobKind of one's own: two pod templates, the second of which may run with fewer pods."""
+    """A JobKind of one's own: two pod templates."""
     spec: Json = {
         "resource": {
             "group": "lab.example.com",
@@ -70,7 +70,6 @@ def experiment(**changed: Any) -> Json:
                 "name": "probes",
                 "template": "spec.probe.template",
                 "count": "object.spec.probe.copies",
-                "minCount": "1",
             },
         ],
         "active": "has(object.status) && object.status.pods > 0",

@@ -31,13 +31,13 @@ def compiled(**changed: Any) -> CompiledKind:
     return found
 
 
-def sets(kind: CompiledKind, raw: Json) -> dict[str, tuple[int, int | None]]:
+def sets(kind: CompiledKind, raw: Json) -> dict[str, int]:
     found = kind.pod_sets(raw, lambda *_: None, lambda *_: None)
-    return {each.name: (each.count, each.min_count) for each in found}
+    return {each.name: each.count for each in found}
 
 
-def test_two_pod_templates_and_a_minimum() -> None:
-    assert sets(compiled(), trial(copies=3)) == {"control": (1, None), "probes": (3, 1)}
+def test_two_pod_templates() -> None:
+    assert sets(compiled(), trial(copies=3)) == {"control": 1, "probes": 3}
 
 
 POD_SET: Json = {"name": "a", "template": "spec.a"}
@@ -174,13 +174,6 @@ def test_a_template_that_is_none(control: object, words: str) -> None:
     assert str(raised.value).startswith(words)
 
 
-def test_a_minimum_above_the_count() -> None:
-    kind = compiled(podSets=[{**POD_SET, "template": "spec.control", "count": "2", "minCount": "3"}])
-    words = r"^JobKind experiment, spec\.podSets\[0\]\.minCount: gives 3, which is more than its count 2$"
-    with pytest.raises(KindError, match=words):
-        sets(kind, trial())
-
-
 def test_a_template_that_is_not_there() -> None:
     raw = trial()
     del raw["spec"]["control"]
@@ -227,11 +220,11 @@ def test_lists_that_can_not_be_gone_through(tasks: object, words: str) -> None:
 def test_a_list_and_a_map_have_a_pod_set_for_each_element() -> None:
     tasks = [{"name": name, "template": template()} for name in ("B", "a")]
     kind = compiled(podSets=[EACH])
-    assert sets(kind, {**trial(), "spec": {"tasks": tasks}}) == {"b": (1, None), "a": (2, None)}
+    assert sets(kind, {**trial(), "spec": {"tasks": tasks}}) == {"b": 1, "a": 2}
     by_key = compiled(podSets=[{**EACH, "nameFrom": "key"}])
     assert sets(by_key, {**trial(), "spec": {"tasks": {"Z": tasks[0], "Y": tasks[1]}}}) == {
-        "y": (1, None),
-        "z": (2, None),
+        "y": 1,
+        "z": 2,
     }
 
 

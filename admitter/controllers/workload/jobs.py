@@ -96,10 +96,10 @@ class Jobs:
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
-            if self.world.unknown_kind(workload.job[0]):
+            if self.world.unknown_kind(workload.job[0], workload.group):
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
-            if gone and not self.world.unknown_kind(workload.job[0]):  # it has changed meanwhile: see above
+            if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
                 await self._delete(workload)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
@@ -169,7 +169,7 @@ class Jobs:
         named = self.world.parent_of(job)
         if named is None:
             return False
-        if self.world.unknown_kind(named[0]):
+        if self.world.unknown_kind(named[0], job.owner.group if job.owner is not None else ""):
             return True  # it may be there; when that is known, we are here again
         key = (job.namespace, named[0])
         if self.world.read_job(named[0]) is not None and self.world.jobs.get(key) is None:
