@@ -94,7 +94,7 @@ async def test_no_workload_is_deleted_once_its_kind_is_not_known_any_more(scene:
 
 async def test_an_answer_about_an_object_of_a_kind_that_is_lost_is_not_taken_in(scene: Scene) -> None:
     scene.meanwhile = scene.lose
-    with pytest.raises(UnreadableError, match="it has just changed"):
+    with pytest.raises(UnreadableError, match="describes experiment/trial any more"):
         await scene.jobs._newest(scene.workload)
     assert len(scene.world.jobs) == 0
 
