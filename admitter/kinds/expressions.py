@@ -14,7 +14,7 @@ from typing import Any, Final
 import cel
 
 from admitter.api.job_kind import LONGEST_EXPRESSION
-from admitter.kinds.picking import MACROS, Token, extent, fields, needed, picked, trees
+from admitter.kinds.picking import MACROS, MAKING_LISTS, Token, extent, fields, needed, picked, trees
 
 MOST_LEVELS: Final = 12
 """Brackets within brackets."""
@@ -78,7 +78,9 @@ class Expression:
         if len(source) > LONGEST_EXPRESSION:
             raise ExpressionError(f"has more than {LONGEST_EXPRESSION} characters")
         tokens = list(_tokens(source))
-        bound, self._repeats = _macros(tokens)
+        bound, macros = _macros(tokens)
+        self._repeats = bool(macros)
+        self._lists = sum(each in MAKING_LISTS for each in macros)
         self._terms = sum(each.kind != "sign" for each in tokens)
         self._sums = sum(each.text == "+" for each in tokens)
         self._calls = _called(tokens) & _FUNCTIONS.keys()
@@ -111,13 +113,13 @@ class Expression:
 
         Each term gives at most all values, and a sum copies what it adds. A macro repeats its terms for each
         element: of a list in the object, of several that are added, or of one that the expression writes out.
-        One that makes a list copies with each element what it has of that list. No macro is within another,
-        and none makes its elements larger.
+        One that makes a list copies with each element what it has of that list, which is at most all values
+        for each element before. No macro is within another, and none makes its elements larger.
         """
         size, longest = extent(values, MOST_SEEN)
         elements = longest * (1 + self._sums) + self._terms
-        copies = 1 + self._sums + (elements**self._repeats if self._repeats else 0)
-        return size * (_READ + self._terms * copies)
+        copies = 1 + self._sums + (elements if self._repeats else 0)
+        return size * (_READ + self._terms * copies + self._lists * elements**2)
 
 
 def renamed(source: str, names: Mapping[str, str], prefix: str) -> str:
@@ -158,14 +160,15 @@ def _tokens(source: str) -> Iterator[Token]:
         place, before = match.end(), token
 
 
-def _macros(tokens: Sequence[Token]) -> tuple[frozenset[str], int]:
-    """The variables that macros bind, and the power of the elements of a list that is in their cost.
+def _macros(tokens: Sequence[Token]) -> tuple[frozenset[str], list[str]]:
+    """The variables that macros bind, and the macros.
 
     Raises:
         ExpressionError: it is nested too deeply, or a macro has in it what would make its cost grow.
     """
     bound: set[str] = set()
-    power, level, inside = 0, 0, 0
+    macros: list[str] = []
+    level = inside = 0
     for place, token in enumerate(tokens):
         before = tokens[place - 1] if place else None
         if inside and token.text in {"+", "{"} and token.kind == "sign":
@@ -182,12 +185,13 @@ def _macros(tokens: Sequence[Token]) -> tuple[frozenset[str], int]:
             if called and before is not None and place > 1 and tokens[place - 2].text == ".":
                 if inside:
                     raise ExpressionError(f"has macro {before.text} in a macro")
-                inside, power = level, max(power, MACROS[before.text])
+                inside = level
+                macros.append(before.text)
                 bound |= {each.text for each in tokens[place + 1 : place + 2] if each.kind == "name"}
         elif token.kind == "sign" and token.text in ")]}":
             inside = 0 if inside == level else inside
             level -= 1
-    return frozenset(bound), power
+    return frozenset(bound), macros
 
 
 def _called(tokens: Sequence[Token]) -> frozenset[str]:
@@ -198,7 +202,7 @@ def _called(tokens: Sequence[Token]) -> frozenset[str]:
     """
     pairs = pairwise(tokens)
     called = frozenset(name.text for name, after in pairs if name.kind == "name" and after.text == "(")
-    unknown = called - _LIBRARY - MACROS.keys() - _FUNCTIONS.keys() - _WORDS
+    unknown = called - _LIBRARY - MACROS - _FUNCTIONS.keys() - _WORDS
     if unknown:
         raise ExpressionError(f"calls {min(unknown)}, which is no function here")
     return called

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-MACROS: Final = {"map": 2, "filter": 2, "all": 1, "exists": 1, "exists_one": 1}
-"""With the power of the elements of a list that is in their cost."""
+MAKING_LISTS: Final = frozenset({"map", "filter"})
+MACROS: Final = MAKING_LISTS | {"all", "exists", "exists_one"}
+"""What goes through a list, element by element."""
 _EACH: Final = "*"
 """In the path of a field: of each element of the list there."""
 _PRESENT: Final = "?"

@@ -264,7 +264,9 @@ class DirectCluster(Cluster):
     def _direct(self, arguments: tuple[str, ...], content: str | None) -> Json | str | None:
         """The answer, an empty text if there is nothing to say; None if it takes kubectl to answer."""
         command = Command.parse(arguments)
-        if command is None or command.options.keys() - _ANY - _KNOWN.get(command.verb, set()):
+        if command is None or command.verb not in _COMMANDS:
+            return None
+        if command.options.keys() - _ANY - _KNOWN.get(command.verb, set()):
             return None
         assert self.kubeconfig
         known = User(server(self.kubeconfig, self.kubeconfig.stat().st_mtime), command.impersonation)
@@ -364,7 +366,8 @@ def _placed(known: User, command: Command, content: str) -> list[tuple[str, Json
     document = json.loads(content)
     found = []
     for manifest in document["items"] if document.get("kind") == "List" else [document]:
-        group, inside = manifest["apiVersion"].rpartition("/")[0], manifest["metadata"].get("namespace")
+        group = manifest["apiVersion"].rpartition("/")[0]
+        inside = manifest.get("metadata", {}).get("namespace")  # what is only asked has none
         path = known.path(f"{manifest['kind'].lower()}.{group}", inside or command.namespace)
         if path is None or (inside and command.options.get("--namespace", inside) != inside):
             return None

@@ -61,13 +61,15 @@ OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
-REMEDY = (
-    "pause it by its Workload's spec.active=false, change it, and set spec.active=true, "
-    "or delete it and make it again"
-)
 GROWTH = {
-    JOB_SET: ("/spec/replicatedJobs/1/replicas", f"so spec.replicatedJobs can't grow: {REMEDY}"),
-    RAY_CLUSTER: ("/spec/workerGroupSpecs/0/replicas", f"so spec.workerGroupSpecs can't grow: {REMEDY}"),
+    JOB_SET: (
+        "/spec/replicatedJobs/1/replicas",
+        "so spec.replicatedJobs can't grow: admitter pause jobset/runs",
+    ),
+    RAY_CLUSTER: (
+        "/spec/workerGroupSpecs/0/replicas",
+        "so spec.workerGroupSpecs can't grow: admitter pause raycluster/runs",
+    ),
     TRAIN_JOB: ("/spec/trainer/numNodes", "spec.trainer: Invalid value: field is immutable"),
 }
 """A field that lets an object grow, and the refusal; that of TrainJobs is their own definition's."""
