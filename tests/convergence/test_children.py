@@ -250,6 +250,35 @@ def test_a_trainjob_that_runs_goes_on_when_its_runtime_changes(gone: bool) -> No
     run(story())
 
 
+def test_an_evicted_trainjob_that_cant_be_counted_any_more_keeps_nothing_of_its_flavors() -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        path = f"{TRAINER}/clustertrainingruntimes"
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        spec = {"suspend": True, "runtimeRef": {"name": "torch"}}
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})
+        await lab.server.until(lambda: lab.used("a") == 2000)
+        await lab.settled(lambda: lab.runs("train-w") == 1)
+        refused = {"mlPolicy": {"torch": {"elasticPolicy": {"maxNodes": 4}}}}
+        await lab.kill()
+        lab.server.write(f"{path}/torch", {"spec": refused})
+        await lab.start(seed=2)
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+        await lab.settled(lambda: lab.used("a") == 0)
+        left = lab.child("train-w")["spec"]["template"]
+        assert not left["spec"].get("nodeSelector")
+        assert WORKLOAD_LABEL not in left["metadata"].get("labels", {})
+        assert not lab.server.find(f"{TRAINJOBS}/train")["spec"].get("runtimePatches")
+        await lab.kill()
+
+    run(story())
+
+
 def test_a_trainjob_waits_for_its_runtime() -> None:
     async def story() -> None:
         lab = Operated()
