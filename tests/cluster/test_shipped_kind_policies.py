@@ -119,6 +119,24 @@ def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: C
         change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
 
 
+def test_a_train_job_has_no_marks_of_an_admission_in_its_patches(described: ControlPlane) -> None:
+    """Its operator would put them into pods, and they would be counted as those of another Workload."""
+    forged = train_job("default", "forged")
+    del forged["metadata"]["labels"]
+    template = {"metadata": {"labels": {WORKLOAD_LABEL: "of-another"}}}
+    jobs = [{"name": "node", "template": {"spec": {"template": template}}}]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    for manager in ("admitter.dev/manager", "example.com/own"):
+        forged["spec"]["runtimePatches"] = [{"manager": manager, "trainingRuntimeSpec": spec}]
+        with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+            described.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(forged))
+    change = start(described, train_job("default", "marked"))
+    by = f"--as={CONTROLLER_USER}"
+    change([{"op": "add", "path": "/spec/runtimePatches", "value": forged["spec"]["runtimePatches"]}], by)
+    labelled = change([{"op": "add", "path": "/metadata/labels/team", "value": "a"}])
+    assert labelled["metadata"]["labels"]["team"] == "a"
+
+
 def test_a_runtime_has_no_marks_of_an_admission(described: ControlPlane) -> None:
     made = training_runtime("default", "forged")
     jobs = made["spec"]["template"]["spec"]["replicatedJobs"]

@@ -259,9 +259,10 @@ def test_an_evicted_trainjob_that_cant_be_counted_any_more_keeps_nothing_of_its_
         spec = {"template": {"spec": {"replicatedJobs": jobs}}}
         lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
         await lab.start()
-        spec = {"suspend": True, "runtimeRef": {"name": "torch"}}
         metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
-        lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
         await lab.server.until(lambda: lab.used("a") == 2000)
         await lab.settled(lambda: lab.runs("train-w") == 1)
         refused = {"mlPolicy": {"torch": {"elasticPolicy": {"maxNodes": 4}}}}
