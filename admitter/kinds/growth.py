@@ -100,8 +100,10 @@ class PodSetRules:
         for form in self._spec.pod_sets:
             element, place = self._element(form), form.template or form.object
             if element is not None and place is not None:
-                marks = self._marks_at(form, element.new)
-                yield element.all(f"(!({marks}) || {_equal(element.new, element.old, steps(place))})")
+                marks, beside = self._marks_at(form, element.new), steps(place)[:-1]
+                places = (steps(place), (*beside, "labels"), (*beside, "annotations"))
+                same = " && ".join(_equal(element.new, element.old, each) for each in places)
+                yield element.all(f"(!({marks}) || {same})")
             elif _is_own(self._spec, form) and form.each is not None:
                 same = _equal("object", "oldObject", steps(form.each))
                 yield f"(!({self._has_marks(form, 'object')}) || {same})"
@@ -186,9 +188,13 @@ class PodSetRules:
         return f"{elements}.orValue([]).exists({item}, {holds(item)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
-        """That a template there has marks, or one of an object there of a kind that the operator may make."""
+        """That a template there has marks, or one of an object there of a kind that the operator may make.
+
+        Operators put labels that stand beside a template into pods too, such as those of a group of KubeRay.
+        """
         if form.template is not None:
-            return _marks(root, (*steps(form.template), "metadata"))
+            path = steps(form.template)
+            return f"{_marks(root, (*path, 'metadata'))} || {_marks(root, path[:-1])}"
         if form.object is None or depth:
             return "false"
         made = {(each.group, each.kind) for each in self._spec.children}
