@@ -164,7 +164,7 @@ def _found(
     raw: Json, kind: "CompiledKind", kinds: "Kinds", near: "Related"
 ) -> "tuple[list[FoundPodSet], str]":
     """Pod sets and PriorityClass of an object; KindError if they can't be told."""
-    found = kind.pod_sets(raw, near, partial(kinds.embedded, near))
+    found = kind.pod_sets(raw, near, kinds.embedded)
     places = [each.place for each in found if each.place is not None]
     if len(set(places)) < len(places):
         raise KindError("two of its pod sets have the same template")

@@ -333,6 +333,8 @@ def _depends(view: JobView, stale: AbstractSet[Change]) -> bool:
 async def _served_as(transport: Transport, group: str, kind: str) -> str | None:
     """The plural by which the API server serves a kind, in any version of its group; None: it does not.
 
+    Objects of kinds that differ in capitals only have the same names here.
+
     Raises:
         ClusterError: it does not answer.
     """
@@ -345,7 +347,7 @@ async def _served_as(transport: Transport, group: str, kind: str) -> str | None:
     for version in versions:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         for each in (await transport.get(path))["resources"]:
-            if each["kind"] == kind and "/" not in each["name"]:
+            if each["kind"].lower() == kind.lower() and "/" not in each["name"]:
                 return str(each["name"])
     return None
 

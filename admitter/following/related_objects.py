@@ -141,7 +141,9 @@ class RelatedObjects:
     async def look_again(self) -> None:
         """Read of what had no room as much as there is room for now."""
         for source in [source for read in self._read.values() for source, _, _ in read.values()]:
-            for view in [each for each in source.store if self._has_room_now(each)]:
+            for view in [each for each in source.store if not each.text]:
+                if not self._has_room_now(view):
+                    continue
                 try:
                     place = f"namespaces/{view.namespace}/" if view.namespace else ""
                     above, _, plural = source.path.rpartition("/")
@@ -155,7 +157,7 @@ class RelatedObjects:
 
     def _has_room_now(self, view: RelatedView) -> bool:
         held = (self._of[view.namespace], self._of.total())
-        return not view.text and view.size <= LONGEST_TEMPLATE and fits(*held, view.size)
+        return view.size <= LONGEST_TEMPLATE and fits(*held, view.size)
 
     def release(self, versions: Iterable[str]) -> None:
         """Read no others than these."""

@@ -89,10 +89,21 @@ async def install_kinds(
 ) -> list[ApplyOutcome]:
     """Apply JobKinds with their rights and policies, once the bundle is there.
 
+    What an earlier description of one of them needed, and this one does not, is deleted.
+
     Raises:
         ClusterError: one of them is wrong, or as for the bundle.
     """
-    return await _apply_all(transport, list(installed_for(kinds)), report)
+    bundle = list(installed_for(kinds))
+    outcomes = await _apply_all(transport, bundle, report)
+    needed = {(each["kind"], each["metadata"]["name"]) for each in bundle}
+    for each in reversed(await _of_kinds(transport, await mutating_version(transport))):
+        what = (each["kind"], each["metadata"]["name"])
+        if what not in needed and each["metadata"]["labels"][JOB_KIND_LABEL] in kinds:
+            await transport.delete(object_path(each), {"propagationPolicy": "Background"})
+            outcomes.append(ApplyOutcome(*what, "deleted: its JobKind needs it no more"))
+            report(outcomes[-1])
+    return outcomes
 
 
 async def _apply_all(

@@ -56,7 +56,7 @@ class DescribedKinds:
         assert kind is not None, "it is described"
         metadata = manifest["metadata"]
         related = partial(self._related, metadata["namespace"])
-        found = kind.pod_sets(manifest, related, partial(self._kinds.embedded, related))
+        found = kind.pod_sets(manifest, related, self._kinds.embedded)
         state = kind.state(manifest)
         name = kind.priority_class(manifest, found, related)
         runtime = _longest_runtime(found)

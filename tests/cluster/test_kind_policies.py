@@ -52,7 +52,7 @@ def lab(own: ControlPlane) -> ControlPlane:
 
 async def _install(cluster: Cluster, kind: Json) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
-        await install_kinds(transport, {"experiment": kind})
+        await install_kinds(transport, {kind["metadata"]["name"]: kind})
 
 
 @pytest.fixture
@@ -335,3 +335,26 @@ def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) ->
     del loose["metadata"]["ownerReferences"]
     with pytest.raises(KubectlError, match="is managed: a Job there names its queue"):
         space.make(loose, space.operator)
+
+
+def test_what_a_jobkind_needs_no_more_goes_when_it_is_installed_again(lab: ControlPlane) -> None:
+    resource = {"group": "lab.example.com", "version": "v1", "kind": "Other", "plural": "others"}
+
+    def installed(**more: Json | list[Json] | list[str]) -> set[str]:
+        kind = experiment(resource=resource, **more)
+        kind["metadata"]["name"] = "other"
+        asyncio.run(_install(lab, kind))
+        kinds = "clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
+        labelled = ["get", kinds, "--selector=admitter.dev/job-kind=other", "--output=name"]
+        return {
+            each.partition(".")[0] + "/" + each.partition("/")[2]
+            for each in lab.run_kubectl(*labelled).split()
+        }
+
+    name = "admitter-kind-other"
+    before = installed(children=[{"group": "batch", "kind": "Job"}], operators=[OPERATOR])
+    assert before - installed() == {
+        f"validatingadmissionpolicy/{name}-children",
+        f"validatingadmissionpolicybinding/{name}-children",
+        f"clusterrolebinding/{name}-operator",
+    }

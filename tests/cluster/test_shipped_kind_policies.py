@@ -47,7 +47,7 @@ async def _install(cluster: Cluster) -> list[ApplyOutcome]:
         return await install_kinds(transport, await chosen_for(transport, AUTO))
 
 
-def start(cluster: Cluster, manifest: Json) -> Callable[[list[Json]], Json]:
+def start(cluster: Cluster, manifest: Json) -> Callable[..., Json]:
     """Make an object and admit it; gives what changes it by a JSON patch."""
     content, scope = json.dumps(manifest), f"--namespace={manifest['metadata']['namespace']}"
 
@@ -117,6 +117,46 @@ def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: C
     patch = {"manager": "example.com/own", "trainingRuntimeSpec": spec}
     with pytest.raises(KubectlError, match=f"so spec.runtimePatches can't change: {REMEDY}"):
         change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
+
+
+def test_a_train_job_has_no_marks_of_an_admission_in_its_patches(described: ControlPlane) -> None:
+    """Its operator would put them into pods, and they would be counted as those of another Workload."""
+    forged = train_job("default", "forged")
+    del forged["metadata"]["labels"]
+    template = {"metadata": {"labels": {WORKLOAD_LABEL: "of-another"}}}
+    jobs = [{"name": "node", "template": {"spec": {"template": template}}}]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    for manager in ("admitter.dev/manager", "example.com/own"):
+        forged["spec"]["runtimePatches"] = [{"manager": manager, "trainingRuntimeSpec": spec}]
+        with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+            described.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(forged))
+    change = start(described, train_job("default", "marked"))
+    by = f"--as={CONTROLLER_USER}"
+    patches = forged["spec"]["runtimePatches"]
+    change([{"op": "add", "path": "/spec/runtimePatches", "value": patches}], by)
+    labelled = change([{"op": "add", "path": "/metadata/labels/team", "value": "a"}])
+    assert labelled["metadata"]["labels"]["team"] == "a"
+
+
+def test_a_ray_cluster_has_no_marks_of_an_admission_beside_its_templates(described: ControlPlane) -> None:
+    """KubeRay adds the labels of a group to those of its template."""
+    refused, marks = "put into pod templates by Admitter's controller alone", {WORKLOAD_LABEL: "of-another"}
+    for place in ("headGroupSpec", "workerGroupSpecs"):
+        forged = ray_cluster("default", "forged")
+        del forged["metadata"]["labels"]
+        group = forged["spec"][place]
+        (group if place == "headGroupSpec" else group[0])["labels"] = marks
+        with pytest.raises(KubectlError, match=refused):
+            described.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(forged))
+    change = start(described, ray_cluster("default", "labelled"))
+    group = "/spec/workerGroupSpecs/0"
+    template = [{"op": "add", "path": f"{group}/template/metadata", "value": {"labels": marks}}]
+    change(template, f"--as={CONTROLLER_USER}")
+    with pytest.raises(KubectlError, match=refused):
+        change([{"op": "add", "path": f"{group}/labels", "value": marks}])
+    assert change([{"op": "add", "path": "/metadata/labels/team", "value": "a"}])["metadata"]["labels"][
+        "team"
+    ]
 
 
 def test_a_runtime_has_no_marks_of_an_admission(described: ControlPlane) -> None:

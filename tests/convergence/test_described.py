@@ -143,6 +143,7 @@ def test_what_runs_is_counted_while_no_jobkind_describes_it() -> None:
     ("resource", "words"),
     [
         ({"plural": "experimentz"}, "Experiment objects are experiments.lab.example.com: make a JobKind"),
+        ({"kind": "EXPERIMENT", "plural": "experimentz"}, "objects are experiments.lab.example.com"),
         ({"group": "lap.example.com"}, "definition experiments.lap.example.com is not there"),
     ],
 )

@@ -37,10 +37,14 @@ def runtime(name: str, size: int = 0, version: int = 1, namespace: str = "team",
 
 
 class Server:
-    """Has TrainingRuntimes, and watches that bring nothing."""
+    """Has TrainingRuntimes, and watches that bring nothing.
+
+    Attributes:
+        asked: the names of those that were asked for.
+    """
 
     def __init__(self, *there: Json) -> None:
-        self.there = {raw["metadata"]["name"]: raw for raw in there}
+        self.there, self.asked = {raw["metadata"]["name"]: raw for raw in there}, list[str]()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         if path == f"/apis/{VERSION}":
@@ -48,6 +52,7 @@ class Server:
         if query is not None:
             return {"items": list(self.there.values()), "metadata": {"resourceVersion": "1"}}
         name = path.rpartition("/")[2]
+        self.asked.append(name)
         if name not in self.there:
             raise NotFoundError(404, "NotFound", name)
         return self.there[name]
@@ -135,6 +140,7 @@ async def test_a_namespace_fills_no_more_than_its_part_and_what_had_no_room_come
         await reading.related.look_again()
         assert len(reading.changes) == 2, "one has come in, and is said to have changed"
         assert reading.find(reading.changes[1][3]) is not None
+        assert reading.server.asked == [reading.changes[1][3]], "there is no room for the others"
         assert reading.kept <= OF_ONE + LONGEST_TEMPLATE
 
 

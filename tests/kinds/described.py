@@ -7,7 +7,6 @@ from typing import Any
 
 from admitter.documents import documents
 from admitter.kinds.compiled import CompiledKind, FoundPodSet
-from admitter.kinds.expressions import Budget
 from admitter.kinds.registry import Kinds
 
 Json = dict[str, Any]
@@ -43,11 +42,7 @@ def related(_version: str, kind: str, name: str) -> Json | None:
 
 
 def pod_sets(manifest: Json) -> list[FoundPodSet]:
-    def embedded(raw: Json, budget: Budget) -> list[FoundPodSet] | None:
-        found = shipped().find(raw.get("apiVersion"), raw.get("kind"))
-        return found.pod_sets(raw, related, lambda *_: None, budget) if found is not None else None
-
-    return kind_of(manifest).pod_sets(manifest, related, embedded)
+    return kind_of(manifest).pod_sets(manifest, related, shipped().embedded)
 
 
 def counts(manifest: Json) -> dict[str, int]:

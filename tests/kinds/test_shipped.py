@@ -277,6 +277,7 @@ def test_the_priority_class() -> None:
         ("RayJob", "spec.shutdownAfterJobFinishes", False, "set spec.shutdownAfterJobFinishes to true"),
         ("RayJob", "spec.clusterSelector", {"a": "b"}, "a cluster of its own"),
         ("RayJob", "spec", {"clusterSelector": {"a": "b"}}, "a cluster of its own"),
+        ("RayJob", "spec.submissionMode", "InteractiveMode", "use another spec.submissionMode"),
         ("SparkApplication", "spec.dynamicAllocation", {"enabled": True}, "give spec.executor.instances"),
         ("SparkApplication", "spec.dynamicAllocation", {"enabled": False}, None),
         ("SparkApplication", "spec.mode", "client", "use mode cluster"),

@@ -171,11 +171,11 @@ class Evictions:
             return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
             return  # so does the end of the last pod
-        if job.resource.restore is None or job.problem:
-            after = await bar(job, str(workload.version), self.world, self.transport)
-        else:
-            await self._restore_children(job)
-            after = await restore(job, str(workload.version), self.world, self.transport)
+        await self._restore_children(job)
+        # with a problem it is not known where the templates are; those in another object need no place
+        known = not job.problem or job.resource.restore is Restore.RUNTIME_PATCH
+        write = restore if job.resource.restore is not None and known else bar
+        after = await write(job, str(workload.version), self.world, self.transport)
         self.refused.barred(job, after)
         await self._free(workload)
 
@@ -193,7 +193,7 @@ class Evictions:
 
     async def _restore_children(self, job: JobView) -> None:
         """Take an admission out of suspended Jobs, which an operator merges its object's templates into."""
-        if job.resource.restore is Restore.TEMPLATES:
+        if job.resource.restore in {None, Restore.TEMPLATES}:
             return
         for child in self.made_for(job):
             body = child_restoration(job, child)

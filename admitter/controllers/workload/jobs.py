@@ -226,7 +226,7 @@ class Jobs:
         words = ""
         if job.queue != workload.queue:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
-        elif not covers(workload, job, self.world, self.catalog) or not self._covers_children(job, workload):
+        elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
         if words:
             now = await self._newest(workload)
@@ -237,13 +237,14 @@ class Jobs:
         else:
             await self._tell_when(job, workload)
 
-    def _covers_children(self, job: JobView, workload: WorkloadView) -> bool:
-        """Whether Jobs that run for an object are as was admitted, if their templates are in another one.
+    def _covers(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether what was admitted is enough for a Job.
 
-        A user may change that between the admission and the start.
+        If its templates are in another object, the Jobs that were made for it tell what runs: a user may
+        change that object between the admission and the start, and what changes later comes into no pods.
         """
         if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
-            return True
+            return covers(workload, job, self.world, self.catalog)
         made = self.eviction.made_for(job)
         running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
         return covers_made(workload, running, self.catalog)
