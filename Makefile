@@ -1,8 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Hundreds of processes load the same modules: what one has compiled is there for the others.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -77,9 +79,14 @@ test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes 
 	bash tests/kind.sh
 
 check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files, words
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync types contents
+
+types:                        # takes as long as all the others
+	$(BIN)/mypy
+
+contents:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check

@@ -166,6 +166,12 @@ operator of the objects of that kind: it makes and changes what belongs to them.
 JOB_KIND_LABEL = f"{GROUP}/job-kind"
 """On a role or a policy that was installed for a JobKind: the name of that."""
 
+READER_LABEL = f"{GROUP}/aggregate-to-reader"
+"""On a ClusterRole, with the value true: the API server adds its rules to those of admitter-reader."""
+
+SUSPEND_IGNORED_ANNOTATION = f"{GROUP}/suspend-ignored"
+"""On a Job or an object of a described kind: the version at which a user could not start or stop it."""
+
 KIND_POLICY = "admitter-kind-"
 """How the policies and roles of a JobKind are called, before its name."""
 

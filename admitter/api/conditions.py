@@ -185,7 +185,8 @@ class ActiveReason(StrEnum):
     COHORT_CYCLE = "CohortCycle"
     """The Cohort is its own ancestor; it stands alone until that is corrected."""
     CONFLICT = "Conflict"
-    """An older elastic quota governs one of its namespaces; or an older JobKind describes its resource."""
+    """An older elastic quota governs one of its namespaces; or an older JobKind describes its resource,
+    or a kind of the same name."""
     DEFINITION_NOT_FOUND = "DefinitionNotFound"
     """The JobKind describes a resource that the cluster does not have, or not in that version."""
     NOT_READ = "NotRead"

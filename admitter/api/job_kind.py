@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Final, Self
 
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from admitter.api.base import (
     LONGEST_NAME,
@@ -42,16 +42,29 @@ class Group(Model):
 
     group: Annotated[str, Field(max_length=253)] = ""
     """Its group; empty for the core of Kubernetes."""
-    kind: Annotated[str, Field(pattern="^[A-Z][A-Za-z0-9]{0,62}$")]
+    kind: Annotated[str, Field(max_length=63, pattern="^[A-Z][A-Za-z0-9]{0,62}$")]
     """Its kind, such as JobSet."""
 
 
 class KindResource(Group):
-    """The resource that a JobKind describes."""
+    """The resource that a JobKind describes. Only its version can change."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": "has(self.group) == has(oldSelf.group) && "
+                    "(!has(self.group) || self.group == oldSelf.group) && "
+                    "self.kind == oldSelf.kind && self.plural == oldSelf.plural",
+                    "message": "group, kind and plural can't change: delete this JobKind, make another",
+                }
+            ]
+        }
+    )
 
     version: Annotated[str, Field(pattern="^v[0-9][a-z0-9]{0,20}$")]
     """The version that paths and expressions are written for."""
-    plural: Annotated[str, Field(pattern="^[a-z][a-z0-9]{0,62}$")]
+    plural: Annotated[str, Field(max_length=63, pattern="^[a-z][a-z0-9]{0,62}$")]
     """Its name in paths of the API, such as jobsets."""
 
     @property
@@ -135,8 +148,6 @@ class PodSetsOf(Model):
     """With object: a list of path and replicas, for objects of a kind that no JobKind describes."""
     count: Cel = "1"
     """Gives how many pods run at a time."""
-    min_count: Cel | None = None
-    """Gives with how many pods it can do, if not all of them fit. Absent: with count alone."""
     containers: list[AddedResources] = Field(default=[], max_length=8)
     """What containers request beyond the template, in this order."""
     merge: dict[Annotated[str, Field(pattern="^[a-z][A-Za-z]+$")], Path] = Field(default={}, max_length=16)

@@ -1,6 +1,7 @@
 """Objects of kinds that JobKinds describe, as the same views that Jobs have (docs/design/kinds.md)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
 from admitter.cache.runtime_patches import own_templates, without_own
 from admitter.cache.views import (
+    LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
     LONGEST_TEMPLATE,
     JobView,
@@ -30,12 +32,12 @@ from admitter.quotas import placement
 
 if TYPE_CHECKING:
     from admitter.api.job_kind import JobKind
-    from admitter.kinds.compiled import CompiledKind, FoundPodSet, State
+    from admitter.kinds.compiled import CompiledKind, FoundPodSet, Related, State
     from admitter.kinds.registry import Kinds
 
 Json = dict[str, Any]
 RelatedIn = Callable[[str, str, str, str], Json | None]
-"""Finds an object by namespace, group and version, kind and name."""
+"""Finds an object by namespace, group and version, kind and name; KindError if it is not kept."""
 
 
 def source_of_kind(kind: "JobKind", kinds: "Kinds", related: RelatedIn) -> Source[JobView]:
@@ -66,14 +68,20 @@ def parse_described(
         raise ValueError(str(error)) from error
     suspended, problem = resource.is_stopped(raw), ""
     patched = own_templates(raw) if resource.restore is Restore.RUNTIME_PATCH else {}
+    looked_up: list[tuple[str, str, str]] = []
+
+    def near(version: str, kind: str, name: str) -> Json | None:
+        looked_up.append((version, kind, name))
+        return related(raw["metadata"].get("namespace", ""), version, kind, name)
+
     try:
-        found, priority_class = _found(without_own(raw), kind, kinds, related)
+        found, priority_class = _found(without_own(raw), kind, kinds, near)
     except KindError as error:
         found, priority_class, problem = [], "", str(error)
     pod_sets = tuple(_pod_set(each, patched.get(each.name)) for each in found)
     status = shared(_status(state, suspended=suspended))
     seen = _Seen(pod_sets, priority_class, suspended, status, problem, found[0].template if found else {})
-    return _view(raw["metadata"], resource, seen)
+    return replace(_view(raw["metadata"], resource, seen), related=tuple(dict.fromkeys(looked_up)))
 
 
 class _Seen(NamedTuple):
@@ -90,8 +98,8 @@ class _Seen(NamedTuple):
 def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
     annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
     name, queue = titled(resource.group, resource.kind, metadata["name"]), labels.get(QUEUE_LABEL)
-    pod_sets, problem = seen.pod_sets, seen.problem
-    size = sum(len(orjson.dumps(each.template)) for each in pod_sets)
+    size = sum(len(orjson.dumps(each.template)) for each in seen.pod_sets)
+    pod_sets, problem = seen.pod_sets if size <= LONGEST_TEMPLATE else (), seen.problem
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     return JobView(
         *meta(metadata | {"name": name}),
@@ -103,7 +111,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         if by_rules
         else None,
         injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
-        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         oversized=size if size > LONGEST_TEMPLATE else 0,
         spec=shared(
             {
@@ -117,7 +125,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         ),
         template_metadata=next((each.marks for each in pod_sets if each.marks["labels"]), {}),
         status=seen.status,
-        pod_sets=pod_sets if size <= LONGEST_TEMPLATE else (),
+        pod_sets=pod_sets,
         resource=resource,
         owner=owner_of(metadata),
         problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
@@ -143,7 +151,7 @@ def parse_record(raw: Json, resource: JobResource) -> JobView:
     """The view of an object of which a snapshot has kept this."""
     sets = raw["podSets"]
     pod_sets = tuple(
-        PodSetView(each["name"], each["count"], None, shared(each["template"]), shared(each["marks"]))
+        PodSetView(each["name"], each["count"], shared(each["template"]), shared(each["marks"]))
         for each in sets
     )
     first = {"metadata": sets[0]["marks"], "spec": sets[0]["template"]} if sets else {}
@@ -153,11 +161,10 @@ def parse_record(raw: Json, resource: JobResource) -> JobView:
 
 
 def _found(
-    raw: Json, kind: "CompiledKind", kinds: "Kinds", related: RelatedIn
+    raw: Json, kind: "CompiledKind", kinds: "Kinds", near: "Related"
 ) -> "tuple[list[FoundPodSet], str]":
     """Pod sets and PriorityClass of an object; KindError if they can't be told."""
-    near = partial(related, raw["metadata"].get("namespace", ""))
-    found = kind.pod_sets(raw, near, partial(kinds.embedded, near))
+    found = kind.pod_sets(raw, near, kinds.embedded)
     places = [each.place for each in found if each.place is not None]
     if len(set(places)) < len(places):
         raise KindError("two of its pod sets have the same template")
@@ -165,17 +172,16 @@ def _found(
 
 
 def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
-    """A pod set as it is kept; its marks may be in what the controller has patched its template with.
+    """A pod set as it is kept; the marks of a template in another object are in the controller's patch of it.
 
-    It is admitted whole: no path says where fewer pods would be asked for.
+    Others there are a user's.
     """
     template: Json = shared(kept_template(found.template["spec"]))
     return PodSetView(
         found.name,
         found.count,
-        None,
         template,
-        marks_of(patched or found.template),
+        marks_of(patched or ({} if found.place is None else found.template)),
         found.place,
         found.outside,
     )

@@ -109,11 +109,10 @@ def sort_of(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PodSetView:
-    """Pods of one template: how many, with how many they can do, and what is kept of the template."""
+    """Pods of one template: how many, and what is kept of the template."""
 
     name: str
     count: int
-    min_count: int | None
     template: Json  # of its spec
     marks: Json = field(default_factory=dict)  # its labels and annotations that are Admitter's
     place: tuple[str | int, ...] | None = None  # where the template is in the object; None: in none

@@ -6,6 +6,7 @@ Its operator merges `spec.runtimePatches` into the templates of a runtime. One e
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from admitter.kinds.paths import get
 from admitter.names import GROUP
 
 Json = dict[str, Any]
@@ -16,7 +17,7 @@ PLACE: Final = ("spec", "runtimePatches")
 
 def patches_of(raw: Json | None) -> list[Json]:
     """The entries that an object has."""
-    found = ((raw or {}).get("spec") or {}).get("runtimePatches")
+    found = get(raw, PLACE)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 

@@ -47,8 +47,8 @@ POD_SET: Final = "main"  # the name of a Job's only pod set
 LONGEST_LABEL_VALUE: Final = 63
 LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
-LONGEST_RECORD: Final = 16_384
-"""Characters of an annotation that the controller has written, and that a user may have overwritten."""
+LONGEST_RECORD: Final = 65_536
+"""Characters of what a Job remembers of its last admission: the controller writes no more, but a user may."""
 LONGEST_WORD: Final = LONGEST_TEXT + 1
 """Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
 _DIGITS: Final = 10
@@ -155,6 +155,8 @@ class JobView(Meta):
     resource: JobResource = JOB
     owner: OwnerView | None = None
     problem: str = ""  # why what its pods ask for can't be counted; empty if it can
+    # group and version, kind and name of what else says that, in its namespace or in none
+    related: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -167,7 +169,7 @@ class JobView(Meta):
         if self.pod_sets or self.problem:
             return self.pod_sets
         count = job_count(self.spec, self.status)
-        return (PodSetView(POD_SET, count, None, self.template, self.template_metadata, _TEMPLATE),)
+        return (PodSetView(POD_SET, count, self.template, self.template_metadata, _TEMPLATE),)
 
     def count(self, succeeded: int = 0) -> int:
         """How many pods run at a time, if so many have succeeded, or as many as its status says."""
@@ -290,7 +292,7 @@ def parse_job(raw: Json) -> JobView:
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
         injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
-        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         oversized=oversized,
         spec=shared(
             {
@@ -370,6 +372,7 @@ class WorkloadView(Meta):
     size: int  # bytes of its spec as JSON
     capacity: str = ""  # what its label says: `in-quota`, `over-quota`, or nothing
     parked: bool = False  # whether nothing is kept of what it asks for
+    group: str = JOB.group  # the API group of the Job that it was made for
 
     @property
     def queue(self) -> str:
@@ -476,6 +479,7 @@ def parse_workload(raw: Json) -> WorkloadView:
         finished=finished,
         size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
+        group=owner.group if owner is not None else JOB.group,
     )
     # A Workload can be read if all of them can.
     _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)

@@ -123,15 +123,21 @@ class World:
         Raises:
             UnreadableError: it can't be read, or its kind is not known any more.
         """
-        source = self.read_job(job.name)
+        return self.take_titled(job.name, raw)
+
+    def take_titled(self, title: str, raw: Json) -> JobView:
+        """The same of an answer about a job object with a title: its kind may have changed since the call."""
+        source = self.read_job(title)
         if source is None:
-            raise UnreadableError(self.unknown_kind(job.name))
+            raise UnreadableError(f"no JobKind that works describes {title} any more")
         return source.take(raw)
 
-    def unknown_kind(self, title: str) -> str:
-        """Why nothing is known of job objects of a title's kind; empty if it is."""
+    def unknown_kind(self, title: str, group: str) -> str:
+        """Why nothing is known of job objects of a title's kind in an API group; empty if it is."""
         kind = self.kinds.get(sort_of(title))
-        return kind.problem if kind is not None else f"no JobKind describes {sort_of(title)}"
+        if kind is None or kind.resource.group != group:
+            return f"no JobKind that works describes {sort_of(title)} of {group}"
+        return kind.problem
 
     def parent_of(self, job: JobView) -> tuple[str, str] | None:
         """Title and UID of the object with an operator that may have made this one; None if there is none.
@@ -142,7 +148,11 @@ class World:
         if owner is None or owner.title == owner.name:
             return None
         resource = self.kinds[sort_of(owner.title)].resource if sort_of(owner.title) in self.kinds else None
-        if resource is None or (job.resource.group, job.resource.kind) not in resource.children:
+        if (
+            resource is None
+            or resource.group != owner.group
+            or (job.resource.group, job.resource.kind) not in resource.children
+        ):
             return None
         return owner.title, owner.uid
 

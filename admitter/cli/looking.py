@@ -148,6 +148,21 @@ def look_at_namespace(
     )
 
 
+def job_kinds_of(kubeconfig: Path | None, context: str | None) -> "list[dict[str, Any]]":
+    """The JobKinds of a cluster; none if its user may not read them, or it has no definition of them."""
+    from admitter.api.job_kind import JobKind  # noqa: PLC0415  # its models are slow to load
+    from admitter.cache.world import collection_path  # noqa: PLC0415  # as in look
+    from admitter.insight.pages import listed  # noqa: PLC0415  # as in look
+
+    async def asked(transport: "Transport") -> list[dict[str, Any]]:
+        return [each async for each in listed(transport, collection_path(JobKind.plural, ""))]
+
+    try:
+        return ask(kubeconfig, context, asked)
+    except ClusterError:
+        return []
+
+
 def say_restricted(what: str, error: ClusterError) -> None:
     """Say on standard error what an answer lacks, and which right is missing for the whole of it."""
     typer.echo(f"{what} {visible(error)}", err=True)

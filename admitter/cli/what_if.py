@@ -19,6 +19,7 @@ from admitter.cli.looking import (
     Output,
     StateFile,
     console,
+    job_kinds_of,
     look_at_all,
     look_at_namespace,
     namespace_of,
@@ -117,7 +118,8 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         job_kinds, views = taken.objects["jobkinds"], known.views["jobkinds"].values()
         changes = [*_read(files, namespace, job_kinds), *(_deletion(text, views) for text in without or ())]
     except DeniedError as error:
-        changes = [*_read(files, namespace), *map(_deletion, without or ())]
+        job_kinds = job_kinds_of(kubeconfig, context)
+        changes = [*_read(files, namespace, job_kinds), *map(_deletion, without or ())]
         taken, controllers = _look_restricted(kubeconfig, context, config, changes, error)
         known, restricted = facts(taken), error
     warn(controllers)

@@ -28,6 +28,8 @@ since they started.
 """
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
+TURN_SECONDS: Final = 0.02
+"""After so long in which a list is read others get their turn: some objects take as long to read."""
 MISSING_PAUSE_SECONDS: Final = 0.7
 """How often a kind is looked for that the API server does not serve; it says so at once."""
 
@@ -164,9 +166,13 @@ async def read_all(transport: Transport, source: Source[V]) -> str:
     """Replace what is known of a collection by all that the API server has of it; returns its version."""
     views: list[V] = []
     unreadable: list[tuple[Unreadable, Rest[V]]] = []
-    version = "0"
+    version, clock = "0", asyncio.get_running_loop().time
     async for page in pages(transport, source.path, source.query):
+        turn = clock()
         for item in page["items"]:
+            if clock() - turn > TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = clock()
             found = source.seen(item)
             if isinstance(found, Unreadable):
                 unreadable.append((found, source.rest_of(item)))

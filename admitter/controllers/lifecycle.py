@@ -4,10 +4,13 @@ import asyncio
 import contextlib
 import gc
 from enum import StrEnum
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
 import structlog
 
+from admitter.client.errors import ApiError
+from admitter.client.informer import Informer
 from admitter.controllers.app import App
 from admitter.controllers.placement.guards import say_what_is_missing
 from admitter.controllers.routing import Routing
@@ -20,6 +23,15 @@ TELL_SECONDS: Final = 0.5
 """For how long users get events afterwards: no process decides meanwhile; the next leader sends the rest."""
 
 log = structlog.get_logger(__name__)
+
+
+async def _first_read(informer: Informer[Any]) -> None:
+    """Wait until a collection has been read, and say what to do if the account has no right to it."""
+    await informer.tried.wait()
+    if isinstance(informer.failure, ApiError) and informer.failure.status == HTTPStatus.FORBIDDEN:
+        words = "roles of an older release: run admitter install of this one, or upgrade with Helm"
+        log.error("waiting for a right", path=informer.path, error=str(informer.failure), remedy=words)
+    await informer.synced.wait()
 
 
 class Role(StrEnum):
@@ -84,7 +96,7 @@ class AppLifecycle:
             for informer in app.informers:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in app.informers:
-                await informer.synced.wait()
+                await _first_read(informer)
             group.create_task(app.kinds.run(), name="kinds")
             await app.kinds.synced.wait()
             self.lacks = await say_what_is_missing(app.transport)

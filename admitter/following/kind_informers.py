@@ -6,6 +6,7 @@ What is known of a kind then changes in `World.kinds`, and its objects come into
 
 import asyncio
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
@@ -17,16 +18,15 @@ import structlog
 from admitter.api.conditions import ActiveReason
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, resource_of
-from admitter.cache.views import ObjectView
+from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
-from admitter.client.errors import ClusterError
+from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.informer import Informer
-from admitter.client.pages import pages
 from admitter.client.signal import Signal
 from admitter.client.source import Source
 from admitter.client.store import Unreadable
 from admitter.client.transport import Transport
-from admitter.following.related_objects import RelatedObjects
+from admitter.following.related_objects import Change, RelatedObjects
 from admitter.policy.defects import Defect
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ Json = dict[str, Any]
 
 ANEW_SECONDS: Final = 1.0
 """Changes of related objects within such a time are looked at together: any user may make some."""
+REST: Final = 20
+"""So many times as long as reading took then is not read again: it takes a twentieth of the time at most."""
 RETRY_SECONDS: Final = 5.0
 """After so long it is looked again whether what could not be read has been read since."""
 SERVED_SECONDS: Final = 30.0
@@ -71,7 +73,11 @@ class KindInformers:
         self._again = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._related = RelatedObjects(transport, random, self._related_changed)
-        self._stale: set[str] = set()  # groups and versions with objects that have changed
+        self._stale: set[Change] = set()  # the related objects that have changed
+        self._rested = 0.0  # from when on objects may be read anew, in the time of the event loop
+        # JobKinds of kinds that the API server does not serve, so that there are no objects of them
+        self._gone: set[str] = set()
+        self._unsure: set[str] = set()  # JobKinds of which that is to be looked at again
         self._definitions: dict[str, _Read] = {}
         self._objects: dict[str, _Read] = {}
 
@@ -95,7 +101,7 @@ class KindInformers:
     def _is_sure(self) -> bool:
         """Whether everything was read that tells which kinds there are."""
         read = (each.informer.synced.is_set() for each in self._definitions.values())
-        return all(read) and not self._related.failures
+        return all(read) and not self._related.failures and not self._unsure
 
     def _read(self, source: Source[Any], stated: bytes = b"") -> _Read:
         """Begin to read; a change of a definition is looked at."""
@@ -109,11 +115,12 @@ class KindInformers:
         if old is None or new is None or old.spec != new.spec:
             self._again.set()
 
-    def _related_changed(self, version: str) -> None:
-        """Objects of kinds that name others of a group are to be read anew, once for many changes."""
+    def _related_changed(self, change: Change) -> None:
+        """Objects that are read from what changes are to be read anew, once for many changes."""
         if not self._stale:
-            asyncio.get_running_loop().call_later(ANEW_SECONDS, self._again.set)
-        self._stale.add(version)
+            loop = asyncio.get_running_loop()
+            loop.call_later(max(ANEW_SECONDS, self._rested - loop.time()), self._again.set)
+        self._stale.add(change)
 
     async def _update(self) -> None:
         views = sorted(self._world.job_kinds, key=lambda view: (view.created, view.name))
@@ -123,6 +130,7 @@ class KindInformers:
         from admitter.kinds.registry import Kinds  # noqa: PLC0415  # slow to load, and needed for this alone
 
         self._related.failures.clear()
+        self._gone, self._unsure = set(), set()
         declared = Kinds(raws, {}).declared
         await self._read_definitions(declared)
         kinds = Kinds(raws, dict(self._schemas()))
@@ -143,7 +151,7 @@ class KindInformers:
                 words = f"spec.resource.kind: objects are called {sort}/NAME by JobKind"
                 taken = (ActiveReason.CONFLICT, f"{words} {wanted[sort].metadata.name} already")
                 problems.setdefault(name, taken)
-            elif not problems.setdefault(name, self._unserved(kind)):
+            elif not problems.setdefault(name, await self._unserved(kind)):
                 words = await self._related.follow(kind, self._group)
                 if words:
                     problems[name] = (ActiveReason.DEFINITION_NOT_FOUND, f"spec.related: {words}")
@@ -180,18 +188,42 @@ class KindInformers:
             for view in read.source.store:
                 yield from _schemas_in(view)
 
-    def _unserved(self, kind: "JobKind") -> Defect | None:
+    async def _unserved(self, kind: "JobKind") -> Defect | None:
         """Why the API server does not serve what a JobKind describes; None if it does."""
         name, resource = _definition_of(kind), kind.spec.resource
         view = self._definition(name)
         if view is None:
-            read = self._definitions[name].informer
-            words = f"definition {name} is not there" if read.synced.is_set() else f"{name}: {read.failure}"
-            return ActiveReason.DEFINITION_NOT_FOUND, words
+            return ActiveReason.DEFINITION_NOT_FOUND, await self._without_definition(kind)
         if (resource.api_version, resource.kind) not in dict(_schemas_in(view)):
             words = f"spec.resource: definition {name} serves no {resource.version} {resource.kind}"
             return ActiveReason.DEFINITION_NOT_FOUND, words
+        if view.raw["spec"].get("scope") == "Cluster":
+            words = f"spec.resource: objects of definition {name} are in no namespace, so in no queue"
+            return ActiveReason.INVALID_SPEC, words
         return None
+
+    async def _without_definition(self, kind: "JobKind") -> str:
+        """What it means that a definition of this name can't be read.
+
+        There are no objects only if the API server does not serve the kind: the name may be wrong.
+        """
+        name, resource = _definition_of(kind), kind.spec.resource
+        informer, words = self._definitions[name].informer, f"definition {name} is not there"
+        if not informer.synced.is_set():
+            return f"{name}: {informer.failure}"
+        try:
+            plural = await _served_as(self._transport, resource.group, resource.kind)
+        except ClusterError as error:
+            self._unsure.add(kind.metadata.name)
+            return f"{words}, and it is not known whether {resource.kind} has another one: {error}"
+        if plural is None:
+            self._gone.add(kind.metadata.name)
+            return words
+        self._unsure.add(kind.metadata.name)
+        right = f"make a JobKind with plural {plural}, and delete this one"
+        return (
+            f"spec.resource.plural: {words}: {resource.kind} objects are {plural}.{resource.group}: {right}"
+        )
 
     def _definition(self, name: str) -> Manifest | None:
         found: Manifest | None = self._definitions[name].source.store.get(("", name))
@@ -217,17 +249,30 @@ class KindInformers:
 
     async def _read_anew(self) -> None:
         """Read the objects again of which what is kept depends on related ones that have changed."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._rested:
+            return
+        await self._related.look_again()
         stale, self._stale = self._stale, set()
-        for read in [each for each in self._objects.values() if each.related & stale]:
-            try:
-                async for page in pages(self._transport, read.source.path):
-                    for found in map(read.source.seen, page["items"]):
-                        if found is not None and not isinstance(found, Unreadable):
-                            read.source.store.take_again(found)
-            except ClusterError as error:
-                log.warning("kind not read anew", path=read.source.path, error=str(error))
-                for version in read.related & stale:
-                    self._related_changed(version)
+        spent = 0.0
+        for read in [each for each in self._objects.values() if each.related]:
+            for view in [each for each in read.source.store if _depends(each, stale)]:
+                try:
+                    raw = await self._transport.get(view.path)
+                except NotFoundError:
+                    continue
+                except ClusterError as error:
+                    log.warning("kind not read anew", path=read.source.path, error=str(error))
+                    self._stale |= stale
+                    break
+                began = loop.time()
+                found = read.source.seen(raw)
+                if found is not None and not isinstance(found, Unreadable):
+                    read.source.store.take_again(found)
+                spent += loop.time() - began
+        self._rested = loop.time() + REST * spent
+        if self._stale:
+            loop.call_later(max(ANEW_SECONDS, REST * spent), self._again.set)
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
         source = source_of_kind(kind, kinds, self._related.find)
@@ -259,15 +304,14 @@ class KindInformers:
         self, declared: "list[JobKind]", wanted: "dict[str, JobKind]", problems: dict[str, Defect | None]
     ) -> None:
         """Note why nothing is known of objects of other kinds; of one without a definition there are none."""
-        found = {}
+        found: dict[str, KnownKind] = {}
         for kind in declared:
             sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
             problem = problems[name]
-            if sort not in wanted and sort not in found and problem is not None:
-                read = self._definitions[_definition_of(kind)]
-                gone = read.informer.synced.is_set() and self._definition(_definition_of(kind)) is None
-                words = "" if gone else f"JobKind {name} does not work: {problem[1]}"
-                found[sort] = KnownKind(None, words, resource_of(kind))
+            if sort not in wanted and problem is not None:
+                words = "" if name in self._gone else f"JobKind {name} does not work: {problem[1]}"
+                if sort not in found or not found[sort].problem:  # there may be objects of the other one
+                    found[sort] = KnownKind(None, words, resource_of(kind))
         for sort in [each for each in self._world.kinds if each and each not in wanted and each not in found]:
             del self._world.kinds[sort]
             self.changed(sort)
@@ -275,6 +319,37 @@ class KindInformers:
             if self._world.kinds.get(sort) != known:
                 self._world.kinds[sort] = known
                 self.changed(sort)
+
+
+def _depends(view: JobView, stale: AbstractSet[Change]) -> bool:
+    """Whether what is known of an object was read from what has changed, and still matters."""
+    return not view.finished and any(
+        (each[0],) in stale
+        or not stale.isdisjoint((*each[:2], place, each[2]) for place in (view.namespace, ""))
+        for each in view.related
+    )
+
+
+async def _served_as(transport: Transport, group: str, kind: str) -> str | None:
+    """The plural by which the API server serves a kind, in any version of its group; None: it does not.
+
+    Objects of kinds that differ in capitals only have the same names here.
+
+    Raises:
+        ClusterError: it does not answer.
+    """
+    versions = ["v1"]
+    if group:
+        try:
+            versions = [each["version"] for each in (await transport.get(f"/apis/{group}"))["versions"]]
+        except NotFoundError:
+            return None
+    for version in versions:
+        path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        for each in (await transport.get(path))["resources"]:
+            if each["kind"].lower() == kind.lower() and "/" not in each["name"]:
+                return str(each["name"])
+    return None
 
 
 def _related_versions(kind: "JobKind") -> frozenset[str]:

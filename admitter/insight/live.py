@@ -8,6 +8,8 @@ from http import HTTPStatus
 from random import Random
 from typing import Final
 
+import structlog
+
 from admitter.cache.world import World
 from admitter.client.errors import ApiError, ClusterError, DeniedError
 from admitter.client.informer import Informer
@@ -17,7 +19,7 @@ from admitter.convert.settings import Settings
 from admitter.following.kind_informers import KindInformers
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.lease_watch import LeaseWatch
-from admitter.insight.pages import spelled
+from admitter.insight.pages import spelled, without_right
 from admitter.policy.snapshot import Facts, Snapshot, plural_of
 
 REST: Final = 4.0
@@ -25,6 +27,8 @@ REST: Final = 4.0
 LEAST_PAUSE_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 15.0
 """After so long a snapshot is made without a change: recent admissions depend on the time."""
+
+log = structlog.get_logger(__name__)
 
 
 class Mirror:
@@ -67,7 +71,10 @@ class Mirror:
                 await self._transport.get(source.path, {"limit": "1"})
             except ApiError as error:
                 if error.status == HTTPStatus.FORBIDDEN:
-                    raise DeniedError(spelled(source.path, error)) from error
+                    denied = DeniedError(spelled(source.path, error))
+                    if not source.optional:
+                        raise denied from error
+                    log.warning(without_right(denied))
             except ClusterError:
                 return
 
@@ -77,8 +84,8 @@ class Mirror:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=f"informer {each.path}") for each in self._informers]
             tasks.append(group.create_task(self._leases.follow(), name="leases"))
-            for informer in self._informers:
-                await informer.synced.wait()
+            for source, informer in zip(self._sources, self._informers, strict=True):
+                await (informer.tried if source.optional else informer.synced).wait()
             tasks.append(group.create_task(self._kinds.run(), name="kinds"))
             await self._kinds.synced.wait()
             yield

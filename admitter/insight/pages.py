@@ -44,6 +44,11 @@ def spelled(path: str, error: ClusterError) -> str:
     return f"The API server says of {path}: {error}"
 
 
+def without_right(error: DeniedError) -> str:
+    """What answers lack if a kind that they can do without may not be read."""
+    return f"Objects of described kinds are left out, and their Workloads say what is to be known. {error}"
+
+
 def missing_right(verb: str, path: str) -> str:
     """Which right a user lacks for a path of the API server, and which role gives it."""
     *_, plural = parts = path.split("/")

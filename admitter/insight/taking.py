@@ -1,6 +1,7 @@
 """A snapshot of a cluster, read from its API server."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any
@@ -8,14 +9,16 @@ from typing import Any
 import orjson
 
 from admitter.cache.world import World
-from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.errors import DeniedError, NotFoundError
 from admitter.client.source import Source
 from admitter.client.transport import Json, Transport
 from admitter.convert.settings import Settings
 from admitter.insight.described import described
-from admitter.insight.pages import listed
+from admitter.insight.pages import listed, without_right
 from admitter.insight.snapshot_file import SnapshotFile, reduced, say_left_out
 from admitter.policy.snapshot import plural_of
+
+log = logging.getLogger(__name__)
 
 
 async def take(
@@ -42,14 +45,20 @@ async def take(
         if kinds is None or plural_of(source.path) in kinds
     ]
     lists: list[list[Json]] = []
+    denied: list[DeniedError] = []  # for kinds without which answers can be given
     answers = await asyncio.gather(*(_listed(transport, source) for source in read), return_exceptions=True)
     for source, found in zip(read, answers, strict=True):
-        if source.optional and isinstance(found, ClusterError) and isinstance(found.__cause__, NotFoundError):
+        if source.optional and isinstance(found, DeniedError):
+            denied.append(found)
+            lists.append([])
+        elif source.optional and isinstance(getattr(found, "__cause__", None), NotFoundError):
             lists.append([])
         elif isinstance(found, BaseException):  # the first in order, so that the same is said each time
             raise found
         else:
             lists.append(found)
+    for error in denied:
+        log.warning(without_right(error))
     objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
     objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
     objects.update(await described(transport, objects["jobkinds"]))

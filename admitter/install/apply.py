@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
 from admitter.api.kinds import KINDS
@@ -15,7 +14,7 @@ from admitter.client.errors import ApiError, ClusterError, NotFoundError
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
-from admitter.documents import bundled
+from admitter.documents import bundled, parsed
 from admitter.install.kinds import COLLECTIONS, installed_for
 from admitter.names import API_VERSION, GROUP, JOB_KIND_LABEL, KIND_POLICY, QUEUE_LABEL
 
@@ -36,7 +35,7 @@ def manifests(*, deployment: bool, image: str | None = None) -> Iterator[Json]:
     """
     for folder in ("crds", "manifests"):
         for path in sorted(bundled(folder).glob("*.yaml")):
-            for document in yaml.safe_load_all(path.read_text()):
+            for _, document in parsed(path.name, path.read_text()):
                 if image and document["kind"] == "Deployment":
                     document["spec"]["template"]["spec"]["containers"][0]["image"] = image
                 if deployment or document["kind"] not in _RUNNING:
@@ -90,10 +89,21 @@ async def install_kinds(
 ) -> list[ApplyOutcome]:
     """Apply JobKinds with their rights and policies, once the bundle is there.
 
+    What an earlier description of one of them needed, and this one does not, is deleted.
+
     Raises:
         ClusterError: one of them is wrong, or as for the bundle.
     """
-    return await _apply_all(transport, list(installed_for(kinds)), report)
+    bundle = list(installed_for(kinds))
+    outcomes = await _apply_all(transport, bundle, report)
+    needed = {(each["kind"], each["metadata"]["name"]) for each in bundle}
+    for each in reversed(await _of_kinds(transport, await mutating_version(transport))):
+        what = (each["kind"], each["metadata"]["name"])
+        if what not in needed and each["metadata"]["labels"][JOB_KIND_LABEL] in kinds:
+            await transport.delete(object_path(each), {"propagationPolicy": "Background"})
+            outcomes.append(ApplyOutcome(*what, "deleted: its JobKind needs it no more"))
+            report(outcomes[-1])
+    return outcomes
 
 
 async def _apply_all(

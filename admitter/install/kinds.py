@@ -17,6 +17,7 @@ from admitter.names import (
     KIND_POLICY,
     NAMESPACE,
     OPERATE_VERB,
+    READER_LABEL,
     SERVICE_ACCOUNT,
 )
 
@@ -32,6 +33,8 @@ COLLECTIONS: Final = {
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ACCOUNT: Final = "system:serviceaccount:"
+WEB_ACCOUNT: Final = "admitter-web"
+"""The ServiceAccount of the page, where the Helm chart has brought it."""
 
 
 class KindChoiceError(ClusterError):
@@ -169,7 +172,7 @@ def _read(name: str, manifest: Json) -> JobKind:
 
 
 def _rights(kind: JobKind) -> Iterator[Json]:
-    """What the controller may do with the objects, and that the operator is the operator."""
+    """What the controller and readers may do with the objects, and that the operator is the operator."""
     spec, resource = kind.spec, kind.spec.resource
     name = f"{KIND_POLICY}{kind.metadata.name}"
     verbs = ["get", "list", "watch", "patch"]
@@ -178,6 +181,9 @@ def _rights(kind: JobKind) -> Iterator[Json]:
     rules += ({"apiGroups": [each], "resources": ["*"], "verbs": verbs[:3]} for each in groups)
     account = {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE}
     yield from _role(kind, name, rules, [account])
+    readable = [{**each, "verbs": verbs[:3]} for each in rules]
+    page = account | {"name": WEB_ACCOUNT}
+    yield from _role(kind, f"{name}-reader", readable, [page], **{READER_LABEL: "true"})
     operates: Json = {"apiGroups": [GROUP], "resources": ["jobkinds"], "verbs": [OPERATE_VERB]}
     yield from _role(
         kind,
@@ -187,8 +193,8 @@ def _rights(kind: JobKind) -> Iterator[Json]:
     )
 
 
-def _role(kind: JobKind, name: str, rules: list[Json], subjects: list[Json]) -> Iterator[Json]:
-    labels = {**PART_OF, JOB_KIND_LABEL: kind.metadata.name}
+def _role(kind: JobKind, name: str, rules: list[Json], subjects: list[Json], **labels: str) -> Iterator[Json]:
+    labels = {**PART_OF, JOB_KIND_LABEL: kind.metadata.name, **labels}
     head = {"apiVersion": f"{_RBAC}/v1", "metadata": {"name": name, "labels": labels}}
     yield {**head, "kind": "ClusterRole", "rules": rules}
     if subjects:

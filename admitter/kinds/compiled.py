@@ -36,7 +36,6 @@ class FoundPodSet:
 
     name: str
     count: int
-    min_count: int | None
     template: Json  # metadata and spec of its pods, as they are made
     # where that is in the object, so that it may be written; None: in another object, or nowhere
     place: tuple[Segment, ...] | None = None
@@ -181,10 +180,10 @@ class CompiledKind:
             raise self.error(field, f"gives {_shown(value)}, which is no text")
         return value
 
-    def number(self, field: str, around: Around, least: int = 0) -> int:
+    def number(self, field: str, around: Around) -> int:
         value = self.given(field, around)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_PODS:
-            words = f"which is no whole number from {least} to {_MOST_PODS}"
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_PODS:
+            words = f"which is no whole number from 0 to {_MOST_PODS}"
             raise self.error(field, f"gives {_shown(value)}, {words}")
         return value
 
@@ -252,7 +251,6 @@ class _Compiler:
         self._add(f"{field}.nameFrom", form.name_from, around)
         self._add(f"{field}.when", form.when, around)
         self._add(f"{field}.count", form.count, around)
-        self._add(f"{field}.minCount", form.min_count, around)
         for m, added in enumerate(form.containers):
             self._add(f"{field}.containers[{m}].when", added.when, around)
             self._add(f"{field}.containers[{m}].resources", added.resources, around)
@@ -326,7 +324,9 @@ class _PodSets:
                 f"{text(base)}: has {len(elements)} elements, and at most {MOST_ELEMENTS} are read"
             )
         keys: Iterator[tuple[Segment, Any]] = (
-            iter(enumerate(elements)) if isinstance(elements, list) else iter(sorted(elements.items()))
+            iter(enumerate(elements))
+            if isinstance(elements, list)
+            else iter(sorted(elements.items(), key=str))
         )
         for index, (key, item) in enumerate(keys):
             yield (*base, key), self._around.having(item=item, key=str(key), index=index)
@@ -359,18 +359,23 @@ class _PodSets:
             kind.applies(f"{field}.containers[{n}].when", around) for n in range(len(form.containers))
         ):
             raise KindError(f"{text(path)}: is missing")
+        self._take(found, path)
         made = {} if found is MISSING else found
         if form.containers or form.merge:
             made = self._with_more(checked(made, path, whole=False), base, around)
         count = kind.number(f"{field}.count", around)
-        least = kind.number(f"{field}.minCount", around, 1) if form.min_count is not None else None
-        if least is not None and least > count:
-            raise kind.error(f"{field}.minCount", f"gives {least}, which is more than its count {count}")
         outside = tuple((each, (*base, *segments(at))) for each, at in form.merge.items())
         written = (
             path and not self._is_related(path) and (found is not MISSING or form.merge.keys() >= _WRITTEN)
         )
-        return FoundPodSet(name, count, least, checked(made, path), path if written else None, outside)
+        return FoundPodSet(name, count, checked(made, path), path if written else None, outside)
+
+    def _take(self, template: object, path: tuple[Segment, ...]) -> None:
+        """Take what reading a template costs."""
+        try:
+            self._around.budget.take_template(template)
+        except ExpressionError as error:
+            raise KindError(f"{text(path)}: is too large, or all templates together") from error
 
     def _with_more(self, template: Json, base: tuple[Segment, ...], around: Around) -> Json:
         """A template with what stands outside of it."""
@@ -420,7 +425,7 @@ class _PodSets:
                 raise KindError(f"{text(path)}: its pod set {each.name} has too long a name")
             place = (*path, *each.place) if each.place is not None else None
             outside = tuple((field, (*path, *at)) for field, at in each.outside)
-            yield FoundPodSet(name, each.count * times, None, each.template, place, outside)
+            yield FoundPodSet(name, each.count * times, each.template, place, outside)
 
     def _declared(self, base: tuple[Segment, ...], place: tuple[Segment, ...]) -> list[FoundPodSet] | None:
         """Pod sets as the element itself lists them: path from the element and replicas."""
@@ -440,7 +445,8 @@ class _PodSets:
                 where = (*base, *segments(str(each.get("path"))))
             except ValueError as error:
                 raise KindError(f"{here}.path: {error}") from error
-            found.append(FoundPodSet(f"pods-{n}", count, None, checked(self._at(where), where), where))
+            self._take(self._at(where), where)
+            found.append(FoundPodSet(f"pods-{n}", count, checked(self._at(where), where), where))
         return found
 
 

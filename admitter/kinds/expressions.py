@@ -8,23 +8,26 @@ too much together.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import cel
 
 from admitter.api.job_kind import LONGEST_EXPRESSION
+from admitter.kinds.picking import MACROS, MAKING_LISTS, Token, extent, fields, needed, picked, trees
 
 MOST_LEVELS: Final = 12
 """Brackets within brackets."""
-MOST_COST: Final = 10_000_000
+MOST_COST: Final = 400_000
 """Values that evaluations about one object may copy: they copy some twenty in a microsecond."""
 _READ: Final = 80
 """What a value costs that an evaluation sees, in copies: handing it to the library takes up to 4 µs."""
+_CHECKED: Final = 20
+"""What a value of a pod template costs: it is checked, and what is kept of it is copied, in up to 1 µs."""
 
-_MACROS: Final = {"map": 2, "filter": 2, "all": 1, "exists": 1, "exists_one": 1}
-"""With the power of the elements of a list that is in their cost."""
+MOST_SEEN: Final = MOST_COST // _READ
+"""Values that one evaluation may see: whatever has more costs too much."""
+
 _LIBRARY: Final = frozenset(
     {*("has", "size", "int", "double", "string"), *("startsWith", "endsWith", "contains", "matches")}
 )
@@ -36,9 +39,6 @@ _TOKEN: Final = re.compile(
 )
 _ERRORS: Final = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 """What the library raises while it compiles and evaluates."""
-
-_Tree = dict[str, Any]
-"""Fields of a variable that an expression reads; one without any is read as a whole."""
 
 
 class ExpressionError(Exception):
@@ -61,16 +61,9 @@ class Budget:
         if self._left < 0:
             raise ExpressionError("what it reads of the object is too large")
 
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-
-    @property
-    def ends(self) -> bool:
-        """Whether a value ends here, so that what follows belongs to it."""
-        return self.kind in {"name", "text", "number"} or self.text in {")", "]", "}"}
+    def take_template(self, template: object) -> None:
+        """Take what reading a pod template costs; ExpressionError as above."""
+        self.take(_CHECKED * extent([template], MOST_COST // _CHECKED)[0])
 
 
 class Expression:
@@ -85,13 +78,15 @@ class Expression:
         if len(source) > LONGEST_EXPRESSION:
             raise ExpressionError(f"has more than {LONGEST_EXPRESSION} characters")
         tokens = list(_tokens(source))
-        bound, self._repeats = _macros(tokens)
+        bound, macros = _macros(tokens)
+        self._repeats = bool(macros)
+        self._lists = sum(each in MAKING_LISTS for each in macros)
         self._terms = sum(each.kind != "sign" for each in tokens)
         self._sums = sum(each.text == "+" for each in tokens)
         self._calls = _called(tokens) & _FUNCTIONS.keys()
         # the fields that it reads, each as the variable and the names from there
         self.reads = tuple(sorted(set(_reads(tokens, variables, bound))))
-        self._trees = _trees(self.reads)
+        self._trees = trees(needed(tokens, self.reads))
         try:
             self._program = cel.compile(source)
         except _ERRORS as error:
@@ -103,7 +98,7 @@ class Expression:
         Raises:
             ExpressionError: it gives nothing, or would cost too much.
         """
-        seen = {name: _picked(variables[name], tree) for name, tree in self._trees.items()}
+        seen = {name: picked(variables[name], tree, MOST_SEEN) for name, tree in self._trees.items()}
         budget.take(self.cost(seen.values()))
         functions = {name: _FUNCTIONS[name] for name in self._calls}
         try:
@@ -118,13 +113,13 @@ class Expression:
 
         Each term gives at most all values, and a sum copies what it adds. A macro repeats its terms for each
         element: of a list in the object, of several that are added, or of one that the expression writes out.
-        One that makes a list copies with each element what it has of that list. No macro is within another,
-        and none makes its elements larger.
+        One that makes a list copies with each element what it has of that list, which is at most all values
+        for each element before. No macro is within another, and none makes its elements larger.
         """
-        size, longest = _extent(values)
+        size, longest = extent(values, MOST_SEEN)
         elements = longest * (1 + self._sums) + self._terms
-        copies = 1 + self._sums + (elements**self._repeats if self._repeats else 0)
-        return size * (_READ + self._terms * copies)
+        copies = 1 + self._sums + (elements if self._repeats else 0)
+        return size * (_READ + self._terms * copies + self._lists * elements**2)
 
 
 def renamed(source: str, names: Mapping[str, str], prefix: str) -> str:
@@ -142,7 +137,7 @@ def renamed(source: str, names: Mapping[str, str], prefix: str) -> str:
     return made
 
 
-def _tokens(source: str) -> Iterator[_Token]:
+def _tokens(source: str) -> Iterator[Token]:
     """The tokens; other forms of text and comments are refused, in which brackets would mean nothing."""
     place, before = 0, None
     rest = source.rstrip()
@@ -150,7 +145,7 @@ def _tokens(source: str) -> Iterator[_Token]:
         match = _TOKEN.match(rest, place)
         if match is None:
             raise ExpressionError(f"can't be read at {rest[place:].strip()[:20]!r}")
-        token = _Token(str(match.lastgroup), match[str(match.lastgroup)])
+        token = Token(str(match.lastgroup), match[str(match.lastgroup)])
         touching = before is not None and match.start(str(match.lastgroup)) == place
         if (
             token.kind == "text"
@@ -165,14 +160,15 @@ def _tokens(source: str) -> Iterator[_Token]:
         place, before = match.end(), token
 
 
-def _macros(tokens: Sequence[_Token]) -> tuple[frozenset[str], int]:
-    """The variables that macros bind, and the power of the elements of a list that is in their cost.
+def _macros(tokens: Sequence[Token]) -> tuple[frozenset[str], list[str]]:
+    """The variables that macros bind, and the macros.
 
     Raises:
         ExpressionError: it is nested too deeply, or a macro has in it what would make its cost grow.
     """
     bound: set[str] = set()
-    power, level, inside = 0, 0, 0
+    macros: list[str] = []
+    level = inside = 0
     for place, token in enumerate(tokens):
         before = tokens[place - 1] if place else None
         if inside and token.text in {"+", "{"} and token.kind == "sign":
@@ -185,19 +181,20 @@ def _macros(tokens: Sequence[_Token]) -> tuple[frozenset[str], int]:
             level += 1
             if level > MOST_LEVELS:
                 raise ExpressionError(f"has more than {MOST_LEVELS} levels of brackets")
-            called = before is not None and token.text == "(" and before.text in _MACROS
+            called = before is not None and token.text == "(" and before.text in MACROS
             if called and before is not None and place > 1 and tokens[place - 2].text == ".":
                 if inside:
                     raise ExpressionError(f"has macro {before.text} in a macro")
-                inside, power = level, max(power, _MACROS[before.text])
+                inside = level
+                macros.append(before.text)
                 bound |= {each.text for each in tokens[place + 1 : place + 2] if each.kind == "name"}
         elif token.kind == "sign" and token.text in ")]}":
             inside = 0 if inside == level else inside
             level -= 1
-    return frozenset(bound), power
+    return frozenset(bound), macros
 
 
-def _called(tokens: Sequence[_Token]) -> frozenset[str]:
+def _called(tokens: Sequence[Token]) -> frozenset[str]:
     """The functions that are called.
 
     Raises:
@@ -205,14 +202,14 @@ def _called(tokens: Sequence[_Token]) -> frozenset[str]:
     """
     pairs = pairwise(tokens)
     called = frozenset(name.text for name, after in pairs if name.kind == "name" and after.text == "(")
-    unknown = called - _LIBRARY - _MACROS.keys() - _FUNCTIONS.keys() - _WORDS
+    unknown = called - _LIBRARY - MACROS - _FUNCTIONS.keys() - _WORDS
     if unknown:
         raise ExpressionError(f"calls {min(unknown)}, which is no function here")
     return called
 
 
 def _reads(
-    tokens: Sequence[_Token], variables: Collection[str], bound: Collection[str]
+    tokens: Sequence[Token], variables: Collection[str], bound: Collection[str]
 ) -> Iterator[tuple[str, ...]]:
     """The fields that are read.
 
@@ -230,58 +227,10 @@ def _reads(
         if token.kind != "name" or token.text in _WORDS or follows or called:
             continue
         if token.text in variables:
-            yield (token.text, *_fields(tokens, place + 1))
+            yield (token.text, *fields(tokens, place + 1))
         elif token.text not in bound:
             known = ", ".join(sorted(variables))
             raise ExpressionError(f"there is no variable {token.text[:40]} here: these are {known}")
-
-
-def _fields(tokens: Sequence[_Token], place: int) -> Iterator[str]:
-    """The names behind a variable, up to a call or an index."""
-    while len(tokens) > place + 1 and tokens[place].text == "." and tokens[place + 1].kind == "name":
-        if len(tokens) > place + 2 and tokens[place + 2].text == "(":
-            return
-        yield tokens[place + 1].text
-        place += 2
-
-
-def _trees(reads: Iterable[tuple[str, ...]]) -> _Tree:
-    """What is read, by names; what is read as a whole has no names below it."""
-    root: _Tree = {}
-    whole: list[tuple[str, ...]] = []
-    for path in reads:  # a path comes before those that it begins
-        if any(path[: len(each)] == each for each in whole):
-            continue
-        whole.append(path)
-        tree = root
-        for name in path:
-            tree = tree.setdefault(name, {})
-    return root
-
-
-def _picked(value: object, tree: _Tree) -> object:
-    """A value without the fields that are not read."""
-    if not tree or not isinstance(value, Mapping):
-        return value
-    return {name: _picked(value[name], below) for name, below in tree.items() if name in value}
-
-
-def _extent(values: Iterable[object]) -> tuple[int, int]:
-    """How many values there are in some, long texts for several, and the most elements of a list or map."""
-    size = longest = 0
-    left = list(values)
-    while left:
-        value = left.pop()
-        size += 1
-        if isinstance(value, str):
-            size += len(value) // 32
-        elif isinstance(value, Mapping):
-            longest = max(longest, len(value))
-            left += value.values()
-        elif isinstance(value, list):
-            longest = max(longest, len(value))
-            left += value
-    return size, longest
 
 
 def _first_line(error: Exception) -> str:

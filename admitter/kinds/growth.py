@@ -80,25 +80,35 @@ class PodSetRules:
                 yield f"{where} can't grow", grows
             same = " && ".join(self._same(form, element, counted=bool(grows)))
             if same:
-                yield f"{where} can't describe other pods", same
+                yield f"{where} can't describe other pods, or lose what Admitter has put into it", same
         if self._spec.restore is Restore.RUNTIME_PATCH:
             yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
 
     def marked(self, root: str) -> str:
         """That a pod template has what an admission puts into it."""
         found = [self._has_marks(form, root) for form in self._spec.pod_sets if _is_own(self._spec, form)]
-        return " || ".join(filter(None, found)) or "false"
+        return " || ".join(filter(None, [*found, *_patched(self._spec, root)])) or "false"
+
+    def marked_in_related(self) -> str:
+        """The same of a related object, which the API server knows as `object`."""
+        elsewhere = (form for form in self._spec.pod_sets if not _is_own(self._spec, form))
+        found = (self._has_marks(_within_related(form), "object") for form in elsewhere)
+        return " || ".join(found) or "false"
 
     def marks_kept(self) -> Iterator[str]:
         """That a template with marks was there before, with the same."""
         for form in self._spec.pod_sets:
             element, place = self._element(form), form.template or form.object
             if element is not None and place is not None:
-                marks = self._marks_at(form, element.new)
-                yield element.all(f"(!({marks}) || {_equal(element.new, element.old, steps(place))})")
+                marks, beside = self._marks_at(form, element.new), steps(place)[:-1]
+                places = (steps(place), (*beside, "labels"), (*beside, "annotations"))
+                same = " && ".join(_equal(element.new, element.old, each) for each in places)
+                yield element.all(f"(!({marks}) || {same})")
             elif _is_own(self._spec, form) and form.each is not None:
                 same = _equal("object", "oldObject", steps(form.each))
                 yield f"(!({self._has_marks(form, 'object')}) || {same})"
+        for marks in _patched(self._spec, "object"):
+            yield f"(!({marks}) || {_equal('object', 'oldObject', _PATCHES)})"
 
     def _element(self, form: PodSetsOf) -> _Element | None:
         """None if policies can't tell which element is which, or it is in another object."""
@@ -154,34 +164,49 @@ class PodSetRules:
                 yield f"{new}.all(item, {new}.exists_one(other, ({other}) == ({renamed(name, {}, 'new_')})))"
         yield from (_equal("object", "oldObject", path) for path in sorted(whole))
 
+    def tiny_memory(self) -> str:
+        """That a container requests so little memory that its unit has probably been forgotten."""
+        found = [
+            self._anywhere(form, "object", _requests_little(form.template))
+            for form in self._spec.pod_sets
+            if form.template is not None and _is_own(self._spec, form)
+        ]
+        return " || ".join(found) or "false"
+
     def _has_marks(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
+        return self._anywhere(form, root, lambda place: self._marks_at(form, place, depth), depth)
+
+    def _anywhere(self, form: PodSetsOf, root: str, holds: Callable[[str], str], depth: int = 0) -> str:
+        """That something holds for one of the places at which the paths of a pod set begin."""
         if form.each is None:
-            return self._marks_at(form, root, depth)
+            return holds(root)
         elements = optional(root, steps(form.each))
         if self._is_map(form):
             key, elements = f"key{depth}", f"{elements}.orValue({{}})"
-            return f"{elements}.exists({key}, {self._marks_at(form, f'{elements}[{key}]', depth)})"
+            return f"{elements}.exists({key}, {holds(f'{elements}[{key}]')})"
         item = f"item{depth}"
-        return f"{elements}.orValue([]).exists({item}, {self._marks_at(form, item, depth)})"
+        return f"{elements}.orValue([]).exists({item}, {holds(item)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
-        """That a template there has marks, or one of an object there of a kind that the operator may make."""
+        """That a template there has marks, or one of an object there of a kind that the operator may make.
+
+        Operators put labels that stand beside a template into pods too, such as those of a group of KubeRay.
+        """
         if form.template is not None:
-            metadata = (*steps(form.template), "metadata")
-            return " || ".join(
-                f"{list(names)}.exists(k, {optional(root, (*metadata, part))}[?k].hasValue())"
-                for part, names in (("labels", LABELS), ("annotations", ANNOTATIONS))
-            )
+            path = steps(form.template)
+            return f"{_marks(root, (*path, 'metadata'))} || {_marks(root, path[:-1])}"
         if form.object is None or depth:
             return "false"
         made = {(each.group, each.kind) for each in self._spec.children}
-        inner = (
-            self._has_marks(each, optional(root, steps(form.object)), depth + 1)
-            for kind in self._kinds
-            if (kind.spec.resource.group, kind.spec.resource.kind) in made
-            for each in kind.spec.pod_sets
-            if each.template is not None and _is_own(kind.spec, each)
-        )
+        specs = [k.spec for k in self._kinds if (k.spec.resource.group, k.spec.resource.kind) in made]
+        place = optional(root, steps(form.object))
+        inner = [
+            self._has_marks(each, place, depth + 1)
+            for spec in specs
+            for each in spec.pod_sets
+            if each.template is not None and _is_own(spec, each)
+        ]
+        inner += [marks for spec in specs for marks in _patched(spec, place)]
         return " || ".join(dict.fromkeys(inner)) or "false"
 
     def _reads(self, *sources: str | None) -> frozenset[_Path]:
@@ -204,6 +229,40 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
     """Whether a pod set is described in the object, and not in a related one."""
     first = (form.each or form.template or "").partition(".")[0]
     return all(each.name != first for each in spec.related)
+
+
+def _patched(spec: JobKindSpec, root: str) -> Iterator[str]:
+    """That an object has marks in what its operator merges into templates of another one, if it does that."""
+    if spec.restore is Restore.RUNTIME_PATCH:
+        jobs = optional("patch", steps("trainingRuntimeSpec.template.spec.replicatedJobs"))
+        marks = _marks("job", steps("template.spec.template.metadata"))
+        patches = f"{optional(root, _PATCHES)}.orValue([])"
+        yield f"{patches}.exists(patch, {jobs}.orValue([]).exists(job, {marks}))"
+
+
+def _marks(root: str, metadata: _Path) -> str:
+    """That metadata there have what an admission puts into a template."""
+    return " || ".join(
+        f"{list(names)}.exists(k, {optional(root, (*metadata, part))}[?k].hasValue())"
+        for part, names in (("labels", LABELS), ("annotations", ANNOTATIONS))
+    )
+
+
+def _within_related(form: PodSetsOf) -> PodSetsOf:
+    """A pod set that a related object describes, with its path as that object has it."""
+    start = "each" if form.each is not None else "template"
+    return form.model_copy(update={start: getattr(form, start).partition(".")[2]})
+
+
+def _requests_little(template: str) -> Callable[[str], str]:
+    """That a container of a template requests memory, less than one MiB; by the place of the template."""
+    memory = "string(c.resources.requests['memory'])"
+    little = (
+        f"c.?resources.?requests[?'memory'].hasValue() && isQuantity({memory}) && "
+        f"quantity({memory}).isGreaterThan(quantity('0')) && quantity({memory}).isLessThan(quantity('1Mi'))"
+    )
+    path = (*steps(template), "spec", "containers")
+    return lambda place: f"{optional(place, path)}.orValue([]).exists(c, {little})"
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

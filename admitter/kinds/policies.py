@@ -1,7 +1,7 @@
 """Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
 
 Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs. One is for the objects that its
-operator makes for them.
+operator makes for them, and one for those that describe their pods.
 """
 
 import json
@@ -21,6 +21,7 @@ from admitter.names import (
     OPERATE_VERB,
     QUEUE_LABEL,
     SUBMIT_VERB,
+    SUSPEND_IGNORED_ANNOTATION,
 )
 
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
@@ -35,12 +36,21 @@ _OPERATED: Final = (
     f".check('{OPERATE_VERB}').allowed())"
 )
 """The object belongs to one of a described kind, and the request is one of that kind's operator."""
+_IGNORED: Final = f"object.metadata.?annotations[?'{SUSPEND_IGNORED_ANNOTATION}'].orValue('')"
+_VERSION: Final = "string(oldObject.metadata.resourceVersion)"
+_NOTE: Final = (
+    "(object.metadata.?annotations.hasValue() ? [JSONPatch{op: 'add', path: '/metadata/annotations/"
+    f"{SUSPEND_IGNORED_ANNOTATION.replace('/', '~1')}', value: {_VERSION}}}] : [JSONPatch{{op: 'add', "
+    f"path: '/metadata/annotations', value: {{'{SUSPEND_IGNORED_ANNOTATION}': {_VERSION}}}}}])"
+)
+"""Note on an object that a change of the field that stops it had no effect: a warning follows from it."""
 _GARBAGE_COLLECTORS: Final = (
     "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
 )
-_REMEDY: Final = (
-    "pause it by its Workload's spec.active=false, change it, and set spec.active=true, "
-    "or delete it and make it again"
+
+_NOT_A_USERS: Final = (
+    f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)} "
+    "are put into pod templates by Admitter's controller alone"
 )
 
 
@@ -55,6 +65,12 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     own = _rule(resource.group, resource.version, resource.plural)
     yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
     yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    marked = PodSetRules(kind, kinds).marked_in_related()
+    if marked != "false":
+        versions = sorted({each.api_version.rpartition("/") for each in kind.spec.related})
+        rules = [_rule(group, version, "*") for group, _, version in versions]
+        yield from _bound("Validating", kind, f"{name}-related", _of_related(marked), rules)
+    yield from _bound("Validating", kind, f"{name}-warnings", _warning(kind, kinds), [own], action="Warn")
     if kind.spec.children:
         groups = sorted({each.group for each in kind.spec.children})
         rules = [_rule(group, "*", "*") for group in groups]
@@ -76,10 +92,12 @@ def _rule(group: str, version: str, plural: str) -> Json:
     return {**found, "operations": _OPERATIONS}
 
 
-def _bound(sort: str, kind: JobKind, name: str, spec: Json, rules: list[Json]) -> Iterator[Json]:
+def _bound(
+    sort: str, kind: JobKind, name: str, spec: Json, rules: list[Json], action: str = "Deny"
+) -> Iterator[Json]:
     labels = {"app.kubernetes.io/part-of": "admitter", JOB_KIND_LABEL: kind.metadata.name}
     head = {"apiVersion": ADMISSION, "metadata": {"name": name, "labels": labels}}
-    actions = {"validationActions": ["Deny"]} if sort == "Validating" else {}
+    actions = {"validationActions": [action]} if sort == "Validating" else {}
     spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, **spec}
     yield {**head, "kind": f"{sort}AdmissionPolicy", "spec": spec}
     yield {**head, "kind": f"{sort}AdmissionPolicyBinding", "spec": {"policyName": name, **actions}}
@@ -102,6 +120,7 @@ def _mutating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         "not-a-counted-child": f"!({counted} && {_OPERATED})",
     }
     patch = _patch(steps(kind.spec.suspend.path), wanted)
+    patch = f"({patch}) + ({before} ? {_NOTE} : [])"
     return {
         "reinvocationPolicy": "IfNeeded",
         "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
@@ -129,20 +148,47 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         **rules.variables(),
     }
     kept = " && ".join(rules.marks_kept()) or "true"
-    names = f"the labels {' and '.join(LABELS)} and the annotations {', '.join(ANNOTATIONS)}"
     validations: list[Json] = []
     for words, expression in rules.rules():
-        message = f"an admitted {title} uses the quota that it was given, so {words}: {_REMEDY}"
+        message = f"an admitted {title} uses the quota that it was given, so {words}"
         free = "!variables.counts || variables.operated"
-        validations.append({"expression": f"{free} || {expression}", "message": message})
+        told = {"messageExpression": _with_remedy(message, title)}
+        validations.append({"expression": f"{free} || {expression}", **told})
     marks = {
         "expression": f"variables.operated || !variables.marked || request.operation == 'UPDATE' && {kept}",
-        "message": f"{names} are put into pod templates by Admitter's controller alone",
+        "message": _NOT_A_USERS,
     }
     return {
         "matchConditions": [_NOT_THE_CONTROLLER],
         "variables": [{"name": name, "expression": each} for name, each in variables.items()],
         "validations": [*validations, marks, *_about_queues(title)],
+    }
+
+
+def _warning(kind: JobKind, kinds: Collection[JobKind]) -> Json:
+    """What is taken, and probably not meant."""
+    title, path = kind.spec.resource.kind, kind.spec.suspend.path
+    what = f"{title.lower()}/' + object.metadata.name + ' -n ' + request.namespace"
+    ignored = {
+        "expression": f"request.operation == 'CREATE' || {_IGNORED} == {_of_old(_IGNORED)}",
+        "messageExpression": (
+            f"'{path} of a queued {title} is set by Admitter alone, and stays ' + "
+            f"string({_suspension(kind, 'object')}) + ': it starts when its queue admits it. "
+            f"To pause or resume it: admitter pause {what} + ', admitter resume {what}"
+        ),
+    }
+    tiny = {
+        "expression": f"!({PodSetRules(kind, kinds).tiny_memory()})",
+        "message": (
+            "a container requests less than one MiB of memory: a number without a unit is in bytes, "
+            "and m is a thousandth; write 128Mi or 2Gi"
+        ),
+    }
+    queued = {"queued": f"object.metadata.?labels[?'{QUEUE_LABEL}'].hasValue()"}
+    return {
+        "failurePolicy": "Ignore",
+        "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(queued)],
+        "validations": [ignored, tiny],
     }
 
 
@@ -154,7 +200,7 @@ def _about_queues(title: str) -> Iterator[Json]:
             "!variables.ran || variables.oldQueue == '' || variables.operated "
             "|| variables.queue == variables.oldQueue"
         ),
-        "message": f"an admitted {title} stays in its queue: {_REMEDY}",
+        "messageExpression": _with_remedy(f"an admitted {title} stays in its queue", title),
     }
     yield {
         "expression": (
@@ -191,6 +237,12 @@ def _about_queues(title: str) -> Iterator[Json]:
             "localqueues.admitter.dev, as the ClusterRole admitter-submitter gives it'"
         ),
     }
+
+
+def _of_related(marked: str) -> Json:
+    """What describes pods of a kind has nothing in its templates by which pods are counted."""
+    unchanged = "request.operation == 'UPDATE' && dyn(object).?spec == dyn(oldObject).?spec"
+    return {"validations": [{"expression": f"{unchanged} || !({marked})", "message": _NOT_A_USERS}]}
 
 
 def _of_children(kind: JobKind) -> Json:
@@ -248,6 +300,16 @@ def _suspension(kind: JobKind, root: str) -> str:
     """The value of the field that stops an object, and that it has if it is missing."""
     suspend = kind.spec.suspend
     return f"{optional(root, steps(suspend.path))}.orValue({_literal(suspend.running)})"
+
+
+def _with_remedy(words: str, title: str) -> str:
+    """A refusal with what its user has to type."""
+    what = f"{_literal(f' {title.lower()}/')} + object.metadata.name + ' -n ' + request.namespace"
+    pause, resume = (
+        _literal(f"{words}: admitter pause"),
+        "', change it once it is stopped, then admitter resume'",
+    )
+    return f"{pause} + {what} + {resume} + {what} + '; or delete it and make it again'"
 
 
 def _literal(value: bool | str) -> str:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from admitter.api.base import Problem, checked
 from admitter.api.job_kind import JobKind
-from admitter.kinds.compiled import CompiledKind, FoundPodSet, InvalidKindError, Related
+from admitter.kinds import KindError
+from admitter.kinds.compiled import CompiledKind, FoundPodSet, InvalidKindError
 from admitter.kinds.expressions import Budget
 from admitter.kinds.paths import Json
 
@@ -64,10 +65,21 @@ class Kinds:
             self.defects.append(Defect(kind.metadata.name, error.problems))
             return None
 
-    def embedded(self, related: Related, raw: Json, budget: Budget) -> list[FoundPodSet] | None:
-        """The pod sets of an object in another; None if no JobKind describes it."""
+    def embedded(self, raw: Json, budget: Budget) -> list[FoundPodSet] | None:
+        """The pod sets of an object in another; None if no JobKind describes it.
+
+        Raises:
+            KindError: it can't be counted, or a third object describes its pods.
+        """
         kind = self.find(raw.get("apiVersion"), raw.get("kind"))
-        return kind.pod_sets(raw, related, lambda *_: None, budget) if kind is not None else None
+        if kind is None:
+            return None
+        if kind.spec.related:  # it may change unseen, and no label of an admission can be put there
+            words = (
+                "has its pods described by a further object, which can't be counted here: make it by itself"
+            )
+            raise KindError(f"a {kind.resource.kind} {words}")
+        return kind.pod_sets(raw, lambda *_: None, lambda *_: None, budget)
 
     @property
     def declared(self) -> list[JobKind]:

@@ -1,9 +1,13 @@
 """What a Job asks for, as the spec of its Workload."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
 import orjson
 
 from admitter.api import weights
-from admitter.cache.views import LONGEST_TEMPLATE, JobView, Json, WorkloadView
+from admitter.cache.pod_views import usage_of
+from admitter.cache.views import LONGEST_TEMPLATE, POD_SET, JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.sharing import remembered
 from admitter.convert import workloads
@@ -54,6 +58,39 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     )
 
 
+def covers_made(workload: WorkloadView, made: Iterable[JobView], catalog: Catalog) -> bool:
+    """Whether what was admitted is enough for what Jobs request that an operator has made.
+
+    Each has the flavors of a pod set that was admitted, and requests nothing that no such pod set does.
+    """
+    assert workload.admission is not None
+    left: Counter[tuple[str, str]] = Counter()
+    named: defaultdict[frozenset[tuple[str, str]], set[str]] = defaultdict(set)
+    specs = {each["name"]: workloads.pod_set(each, catalog.gpus) for each in workload.spec["podSets"]}
+    for each in workload.admission.pod_sets:
+        flavors = dict(each.flavors)
+        left.update({(flavors[resource], resource): amount for resource, amount in each.usage})
+        requests = specs[each.name].requests if each.name in specs else ()
+        named[frozenset(each.flavors)] |= flavors.keys() | dict(requests).keys()
+    try:
+        for job in made:
+            flavors = {r: name for each in usage_of(job).pod_sets for r, name in each.flavors}
+            template = _derived(POD_SET, orjson.dumps(job.template), job.count(), b"[]", b"{}")
+            asking = workloads.pod_set(template, catalog.gpus)
+            known = named.get(frozenset(flavors.items()))
+            if known is None or not job.is_started_by(workload) or job.oversized:
+                return False
+            if not dict(asking.requests).keys() <= known:
+                return False
+            for resource, name in flavors.items():
+                flavor = catalog.flavor(name)
+                if flavor is not None:
+                    left[name, resource] -= asking.request(resource, flavor) * asking.count
+    except InvalidQuantityError:
+        return False
+    return all(amount >= 0 for amount in left.values())
+
+
 def _pays(admission: Admission, assignment: Assignment, asking: PodSet, catalog: Catalog) -> bool:
     """Whether what is reserved for a pod set is what it asks for."""
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):
@@ -75,7 +112,6 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
     around = (orjson.dumps(limits), orjson.dumps(classes))
     made = [
         _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
-        | ({"minCount": each.min_count} if each.min_count is not None else {})
         for each in job.sets
     ]
     if len(made) > 1 and weights.weight(made) > weights.HEAVIEST:

@@ -79,7 +79,7 @@ class Gate:
         """
         if workload.key in self._world.workloads.unreadable:
             return None
-        if job is None and workload.job is not None and self._unknown(workload.job[0]):
+        if job is None and workload.job is not None and self._unknown(workload.job[0], workload.group):
             return None
         try:
             return self.competitor(workload, job, queue)
@@ -167,15 +167,15 @@ class Gate:
             return Waiting(WaitingReason.JOB_STILL_RUNNING, words)
         return None
 
-    def _unknown(self, title: str) -> str | None:
+    def _unknown(self, title: str, group: str) -> str | None:
         """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""
         known = self._world.has_kinds or sort_of(title) in self._world.kinds
-        return self._world.unknown_kind(title) if known else None
+        return self._world.unknown_kind(title, group) if known else None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
         """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""
         if workload.job is not None:
-            words = self._unknown(workload.job[0])
+            words = self._unknown(workload.job[0], workload.group)
             if words is None:
                 return None  # what is to be known of it, its Workload says
             reason = WaitingReason.KIND_INACTIVE if words else WaitingReason.INACTIVE

@@ -171,7 +171,7 @@ def recorded(job: JobView) -> dict[str, Json]:
         record = orjson.loads(job.injected) if job.injected else None
     except orjson.JSONDecodeError:
         return {}
-    by_name = record if job.pod_sets else {each.name: record for each in job.sets}
+    by_name = record if job.pod_sets or job.problem else {each.name: record for each in job.sets}
     if not isinstance(by_name, dict):
         return {}
     return {str(name): each for name, each in by_name.items() if _is_record(each)}

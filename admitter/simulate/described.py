@@ -56,7 +56,7 @@ class DescribedKinds:
         assert kind is not None, "it is described"
         metadata = manifest["metadata"]
         related = partial(self._related, metadata["namespace"])
-        found = kind.pod_sets(manifest, related, partial(self._kinds.embedded, related))
+        found = kind.pod_sets(manifest, related, self._kinds.embedded)
         state = kind.state(manifest)
         name = kind.priority_class(manifest, found, related)
         runtime = _longest_runtime(found)
@@ -156,8 +156,7 @@ def parse_any_job(raw: Json) -> JobView:
     if described is None:
         return job
     sets = (
-        PodSetView(each.name, each.count, each.min_count, kept_template(each.template["spec"]))
-        for each in described.pod_sets
+        PodSetView(each.name, each.count, kept_template(each.template["spec"])) for each in described.pod_sets
     )
     return replace(job, pod_sets=tuple(sets))
 

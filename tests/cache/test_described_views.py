@@ -10,8 +10,9 @@ from admitter.cache.views import JobView
 from admitter.client.errors import UnreadableError
 from admitter.client.source import Source
 from admitter.kinds.registry import Kinds
-from admitter.names import QUEUE_LABEL
+from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
 from tests.apiserver.experiments import job_kind
+from tests.kinds.described import example, shipped
 
 Json = dict[str, Any]
 
@@ -99,7 +100,7 @@ def test_a_status_that_cant_be_read_leaves_what_was_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [None, {}, {"state": 5}, {"control": []}, {"probes": {"a": 1}, "control": 5}]
+    "spec", [None, {}, "text", [1], 5, {"state": 5}, {"control": []}, {"probes": {"a": 1}, "control": 5}]
 )
 def test_whatever_a_user_writes_is_read_or_refused(spec: Any) -> None:
     raw = trial()
@@ -107,3 +108,14 @@ def test_whatever_a_user_writes_is_read_or_refused(spec: Any) -> None:
     if spec is None:
         del raw["spec"]
     assert source().read(raw).problem
+
+
+def test_what_a_user_writes_into_another_objects_template_starts_nothing() -> None:
+    runtime, train = example("ClusterTrainingRuntime", "trainjob"), example("TrainJob")
+    template = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    template["metadata"] = {"labels": {WORKLOAD_LABEL: "of-another"}}
+    kind = next(each for each in shipped().declared if each.metadata.name == "trainjob")
+    read = source_of_kind(kind, shipped(), lambda *_: runtime).read
+    train["metadata"] |= {each: TRIAL["metadata"][each] for each in ("uid", "resourceVersion")}
+    train["metadata"]["creationTimestamp"] = TRIAL["metadata"]["creationTimestamp"]
+    assert read(train).started_by is None

@@ -84,4 +84,4 @@ class Helm:
     def template(self, *arguments: str, values: Json | None = None) -> list[Json]:
         """What the chart renders to."""
         rendered = self.run("template", "admitter", str(CHART), *arguments, values=values)
-        return [document for document in yaml.safe_load_all(rendered) if document is not None]
+        return [document for document in yaml.load_all(rendered, yaml.CSafeLoader) if document is not None]

@@ -10,8 +10,10 @@ from admitter.cache.world import OWN
 from admitter.cli import looking
 from admitter.cli.complaints import CommandError
 from admitter.client.errors import api_error
+from tests.apiserver.experiments import JOB_KINDS
 from tests.apiserver.server import Json, place
 from tests.cli.test_stops import COUNTS, Desk
+from tests.kinds.described import experiment, trial
 from tests.simulate.elastic import asks
 
 CPU = {"name": "cpu", "quota": "4", "max": "4", "used": "1", "borrowed": "0", "free": "3"}
@@ -31,6 +33,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
 
     monkeypatch.setattr(made.server, "get", restricted)
     monkeypatch.setattr(looking, "ask_beside", made.ask)
+    monkeypatch.setattr(looking, "ask", lambda *given: made.ask(*given)[0])
     return made
 
 
@@ -69,3 +72,23 @@ def test_files_without_a_job_are_refused(desk: Desk, tmp_path: Path, manifests: 
     named = [each | {"metadata": {"name": "settings", "namespace": "blue"}} for each in manifests]
     with pytest.raises(CommandError, match="Without it only further Jobs of one namespace can be tried"):
         tried(desk, tmp_path, *named)
+
+
+def test_the_job_kinds_of_the_cluster_are_known_to_users_that_may_read_them(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.tell(desk.local, clusterQueue=TOLD)
+    more, get = trial("more", copies=1), desk.server.get
+    more["metadata"]["namespace"] = "blue"
+    with pytest.raises(CommandError, match="Without it only further Jobs of one namespace can be tried"):
+        tried(desk, tmp_path, more)
+    works = {"conditions": [{"type": "Active", "status": "True"}]}
+
+    async def reads_job_kinds(path: str, query: Mapping[str, str] | None = None) -> Json:
+        if path == JOB_KINDS:
+            return {"items": [{**experiment(), "status": works}], "metadata": {}}
+        return await get(path, query)
+
+    monkeypatch.setattr(desk.server, "get", reads_job_kinds)
+    (found,) = json.loads(tried(desk, tmp_path, more))["workloads"]
+    assert (found["name"], found["effect"]) == ("experiment/more", "admitted")

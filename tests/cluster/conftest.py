@@ -25,7 +25,7 @@ from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.described import job_set, ray_cluster, train_job
-from tests.cluster.direct import DirectPlane
+from tests.cluster.direct import DirectCluster, DirectPlane
 from tests.cluster.elastic import Tenants
 from tests.cluster.objects import Json, cluster_queue, job
 from tests.cluster.people import may_create
@@ -177,7 +177,7 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     account = f"--serviceaccount={namespace}:user"
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
-    made = Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+    made = DirectCluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
     eventually(lambda: may_create(made, namespace, "jobs"), what="an API server that knows the role")
     return made
 

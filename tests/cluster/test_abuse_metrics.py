@@ -7,8 +7,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.direct import DirectCluster
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.test_run import running_controller
@@ -49,7 +49,7 @@ def test_metrics_are_for_users_that_may_get_them(own: ControlPlane, own_team: Te
     own.run_kubectl("create", "rolebinding", "user", *edits, scope)
     user = own.service_account_kubeconfig(namespace, "user", tmp_path / "user")
     tokens = {name: own.run_kubectl("create", "token", name, scope).strip() for name in ("user", "scraper")}
-    asking = Cluster(kubectl=own.kubectl, kubeconfig=user)
+    asking = DirectCluster(kubectl=own.kubectl, kubeconfig=user)
     eventually(lambda: may_create(asking, namespace, "jobs"), what="a user that may make Jobs")
     with running_controller(own, tmp_path, *EVERYWHERE):
         eventually(lambda: port(tmp_path), what="a controller that answers")

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from admitter.api import weights
+from admitter.cache.room import OWN_BYTES
 from admitter.cache.views import LONGEST_TEMPLATE
 from admitter.client.transport import HttpTransport
-from admitter.controllers.workload.memory_room import OWN_BYTES
 from admitter.quantities.amounts import parse_quantity
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker

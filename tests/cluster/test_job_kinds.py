@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json
 from tests.cluster.test_install import admitter
@@ -120,6 +120,19 @@ def test_a_kind_is_installed_from_a_file_with_its_policies_and_stays_with_its_op
     question = ["auth", "can-i", "operate", f"jobkinds.admitter.dev/Experiment{kinds.name}.{kinds.group}"]
     asked = kinds.cluster.run_kubectl(*question, "--as=system:serviceaccount:lab:operator")
     assert asked.strip() == "yes"
+    binding = ["clusterrolebinding", f"{name}-reads"]
+    reader = "system:serviceaccount:lab:reader"
+    kinds.cluster.run_kubectl("create", *binding, "--clusterrole=admitter-reader", f"--user={reader}")
+    listing = ["auth", "can-i", "list", f"experiments.{kinds.group}", "--all-namespaces", f"--as={reader}"]
+
+    def lists() -> bool:
+        try:
+            return kinds.cluster.run_kubectl(*listing).strip() == "yes"
+        except KubectlError:  # what it says of a no
+            return False
+
+    eventually(lists, what="the right of readers")
+    kinds.cluster.run_kubectl("delete", *binding)
     policy = f"admitter-kind-{name}"
     kinds.cluster.run_kubectl("delete", "mutatingadmissionpolicy", policy)
     lacking = f"its policies are missing: run admitter install --only-kinds --kinds {name}"
@@ -128,3 +141,36 @@ def test_a_kind_is_installed_from_a_file_with_its_policies_and_stays_with_its_op
     for sort in ("mutatingadmissionpolicy", "validatingadmissionpolicy", "clusterrole"):
         for each in (f"{sort}binding", sort):
             kinds.cluster.run_kubectl("delete", each, labelled)
+
+
+def test_what_a_job_kind_describes_stays_and_a_mistake_in_it_says_the_right_name(kinds: Kinds) -> None:
+    wrong = kinds.job_kind("wrong")
+    wrong["spec"]["resource"]["plural"] = "experimentz"
+    kinds.create(kinds.definition(), wrong)
+    right = f"Experiment{kinds.name} objects are experiments.{kinds.group}: make a JobKind with plural"
+    kinds.tells("wrong", "False", "DefinitionNotFound", right)
+    change = ["patch", "jobkind", f"{kinds.name}-wrong", "--type=merge"]
+    for field, value in (("plural", "experiments"), ("group", "other.example.com"), ("kind", "Other")):
+        with pytest.raises(KubectlError, match=r"can't change: delete this JobKind, make another"):
+            kinds.cluster.run_kubectl(
+                *change, f'--patch={{"spec": {{"resource": {{"{field}": "{value}"}}}}}}'
+            )
+    kinds.cluster.run_kubectl(*change, '--patch={"spec": {"resource": {"version": "v2"}}}')
+
+
+def test_a_kind_of_the_same_name_in_another_group_and_one_without_namespaces(kinds: Kinds) -> None:
+    kinds.create(kinds.definition(), kinds.job_kind("first"))
+    kinds.tells("first", "False", "NotRead", "")
+    other = kinds.job_kind("other")
+    other["spec"]["resource"]["group"] = f"other.{kinds.group}"
+    kinds.create(other)
+    kinds.tells("other", "False", "Conflict", f"by JobKind {kinds.name}-first already")
+    whole, version = kinds.definition(), kinds.job_kind("whole")
+    whole["metadata"]["name"] = f"wholes.{kinds.group}"
+    whole["spec"] |= {"scope": "Cluster", "names": {"kind": f"Whole{kinds.name}", "plural": "wholes"}}
+    version["spec"]["resource"] |= {"kind": f"Whole{kinds.name}", "plural": "wholes"}
+    kinds.create(whole, version)
+    try:
+        kinds.tells("whole", "False", "InvalidSpec", f"definition wholes.{kinds.group} are in no namespace")
+    finally:
+        delete_definitions(kinds.cluster, f"wholes.{kinds.group}")

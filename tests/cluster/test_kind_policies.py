@@ -3,6 +3,8 @@
 import asyncio
 import copy
 import json
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -14,6 +16,7 @@ from admitter.install.apply import install_kinds
 from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.direct import DirectCluster
 from tests.cluster.objects import Json, job
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, trial
@@ -22,7 +25,8 @@ pytestmark = pytest.mark.cluster
 
 OPERATOR = "system:serviceaccount:lab:operator"
 MARKS: Json = {"labels": {"admitter.dev/workload": "experiment-trial", "admitter.dev/cluster-queue": "total"}}
-REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
+OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 ROLE: Json = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -48,7 +52,7 @@ def lab(own: ControlPlane) -> ControlPlane:
 
 async def _install(cluster: Cluster, kind: Json) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
-        await install_kinds(transport, {"experiment": kind})
+        await install_kinds(transport, {kind["metadata"]["name"]: kind})
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ class Space:
 
     def _as(self, namespace: str, name: str, folder: Path) -> Cluster:
         kubeconfig = self.cluster.service_account_kubeconfig(namespace, name, folder / name)
-        return Cluster(kubectl=self.cluster.kubectl, kubeconfig=kubeconfig)
+        return DirectCluster(kubectl=self.cluster.kubectl, kubeconfig=kubeconfig)
 
     def policies_are_in_force(self) -> bool:
         dry = ["create", "-f-", "--dry-run=server", "--output=json"]
@@ -122,6 +126,14 @@ class Space:
             template["metadata"] = MARKS
         return self.patch(f"experiment/{name}", {"spec": spec}, self.cluster, f"--as={CONTROLLER_USER}")
 
+    def can_make(self, manifest: Json) -> bool:
+        """Whether the user would be let make an object."""
+        try:
+            self.user.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(manifest))
+        except KubectlError:
+            return False
+        return True
+
     def child(
         self, owner: Json, name: str = "child", *, marked: bool = True, queue: str | None = None
     ) -> Json:
@@ -148,6 +160,30 @@ def test_an_object_that_names_a_queue_is_stopped_and_only_the_controller_starts_
     assert space.patch("experiment/other", {"spec": {"paused": True}})["spec"]["paused"] is False
 
 
+def test_what_is_probably_not_meant_gets_a_warning(space: Space) -> None:
+    def warned(manifest: Json) -> str:
+        """What the API server warns of when an object is applied, without changing anything."""
+        apply = [str(space.cluster.kubectl), f"--kubeconfig={space.user.kubeconfig}", "apply", "-f-"]
+        content = json.dumps(manifest)
+        done = subprocess.run(
+            [*apply, "--dry-run=server"], input=content, text=True, capture_output=True, check=True
+        )
+        return done.stderr
+
+    tiny = space.trial()
+    tiny["spec"]["probe"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] = "128m"
+    words = "Warning: .*a container requests less than one MiB of memory"
+    eventually(lambda: re.search(words, warned(tiny)) is not None, what="a warning of memory")
+    assert "Warning" not in warned(space.trial())
+    space.user.run_kubectl("apply", "-f-", content=json.dumps(space.trial()))
+    starts = space.trial()
+    starts["spec"]["paused"] = False
+    told = warned(starts)
+    assert "spec.paused of a queued Experiment is set by Admitter alone, and stays true: it starts" in told
+    assert f"To pause or resume it: admitter pause experiment/trial -n {space.name}, admitter resume" in told
+    assert "Warning" not in warned(space.trial())
+
+
 def test_what_was_admitted_does_not_grow_or_become_something_else(space: Space) -> None:
     started = space.admitted()
     with pytest.raises(KubectlError, match=f"so spec.probe.template can't grow: {REMEDY}"):
@@ -155,7 +191,7 @@ def test_what_was_admitted_does_not_grow_or_become_something_else(space: Space) 
     assert space.patch("experiment/trial", {"spec": {"probe": {"copies": 1}}})["spec"]["probe"]["copies"] == 1
     other = copy.deepcopy(started["spec"]["control"])
     other["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
-    with pytest.raises(KubectlError, match=f"so spec.control can't describe other pods: {REMEDY}"):
+    with pytest.raises(KubectlError, match=f"so spec.control {OTHER_PODS}"):
         space.patch("experiment/trial", {"spec": {"control": other}})
     for queue in ("other", None):
         with pytest.raises(KubectlError, match=f"an admitted Experiment stays in its queue: {REMEDY}"):
@@ -240,6 +276,35 @@ def test_only_an_operator_makes_counted_pods(space: Space) -> None:
         space.make(owner_of_none, space.operator)
 
 
+def test_a_counted_pod_makes_no_others_without_a_right(space: Space) -> None:
+    """As the driver of a SparkApplication makes executors, by an account that its users may take."""
+    pod: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "driver", "namespace": space.name, **MARKS},
+        "spec": {"containers": [{"name": "main", "image": "work"}]},
+    }
+    owner = space.child(space.admitted())["metadata"]["ownerReferences"]
+    driver = space.make({**pod, "metadata": {**pod["metadata"], "ownerReferences": owner}}, space.operator)
+    (reference,) = space.child(driver)["metadata"]["ownerReferences"]
+    named = {"name": "executor", "ownerReferences": [reference]}
+    executor = {**pod, "metadata": {**pod["metadata"], **named}}
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        space.make(executor)
+    resource = "--resource=jobkinds.admitter.dev"
+    account, name = f"--serviceaccount={space.name}:user", f"{space.name}-executors"
+    right = ["--verb=operate", resource, "--resource-name=Pod.v1"]
+    space.cluster.run_kubectl("create", "clusterrole", name, *right)
+    space.cluster.run_kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}", account)
+    try:
+        eventually(lambda: space.can_make(executor), what="the right")
+        forged = {**executor, "metadata": {**executor["metadata"], "ownerReferences": []}}
+        with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+            space.make(forged)
+    finally:
+        space.cluster.run_kubectl("delete", "clusterrolebinding,clusterrole", name)
+
+
 def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) -> None:
     unqueued = space.trial("before")
     del unqueued["metadata"]["labels"]
@@ -270,3 +335,26 @@ def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) ->
     del loose["metadata"]["ownerReferences"]
     with pytest.raises(KubectlError, match="is managed: a Job there names its queue"):
         space.make(loose, space.operator)
+
+
+def test_what_a_jobkind_needs_no_more_goes_when_it_is_installed_again(lab: ControlPlane) -> None:
+    resource = {"group": "lab.example.com", "version": "v1", "kind": "Other", "plural": "others"}
+
+    def installed(**more: Json | list[Json] | list[str]) -> set[str]:
+        kind = experiment(resource=resource, **more)
+        kind["metadata"]["name"] = "other"
+        asyncio.run(_install(lab, kind))
+        kinds = "clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
+        labelled = ["get", kinds, "--selector=admitter.dev/job-kind=other", "--output=name"]
+        return {
+            each.partition(".")[0] + "/" + each.partition("/")[2]
+            for each in lab.run_kubectl(*labelled).split()
+        }
+
+    name = "admitter-kind-other"
+    before = installed(children=[{"group": "batch", "kind": "Job"}], operators=[OPERATOR])
+    assert before - installed() == {
+        f"validatingadmissionpolicy/{name}-children",
+        f"validatingadmissionpolicybinding/{name}-children",
+        f"clusterrolebinding/{name}-operator",
+    }

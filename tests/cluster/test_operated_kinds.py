@@ -61,10 +61,7 @@ OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
-REMEDY = (
-    "pause it by its Workload's spec.active=false, change it, and set spec.active=true, "
-    "or delete it and make it again"
-)
+REMEDY = r"admitter pause \w+/runs -n [-\w]+, change it once it is stopped, then admitter resume \w+/runs -n"
 GROWTH = {
     JOB_SET: ("/spec/replicatedJobs/1/replicas", f"so spec.replicatedJobs can't grow: {REMEDY}"),
     RAY_CLUSTER: ("/spec/workerGroupSpecs/0/replicas", f"so spec.workerGroupSpecs can't grow: {REMEDY}"),
@@ -114,6 +111,11 @@ class Users(Team):
     def delete(self, name: str) -> None:
         self.kubectl("delete", self.kind.resource, name)
 
+    def pause(self, name: str, *, paused: bool) -> None:
+        workload = self.workloads()[name]["metadata"]["name"]
+        active = json.dumps({"spec": {"active": not paused}})
+        self.kubectl("patch", "workload.admitter.dev", workload, "--type=merge", f"--patch={active}")
+
     def nothing_left(self) -> None:
         eventually(lambda: not self.workloads() and not self.read("pods")["items"], what="nothing left")
 
@@ -151,10 +153,6 @@ def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(users: User
 
 
 def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavor(users: Users) -> None:
-    if users.kind is RAY_CLUSTER:
-        pytest.xfail(
-            "its template is restored after KubeRay has told its generation: JobStillRunning for ever"
-        )
     size = users.kind.pods
     flavors = {"vendor": (VENDOR, size), "on-demand": (ON_DEMAND, size)}
     limits = users.quota(flavors, preemption={"withinClusterQueue": "LowerPriority"})
@@ -219,10 +217,10 @@ def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind,
     high: Json = {"priorityClassName": users.priority_class("high", 10)}
     submissions: list[Callable[[], None]] = []
     for number in range(OBJECTS):
-        submissions.append(partial(users.submit, f"r{number}", **high))  # it is not preempted
-        for kind in (JOB_SET, TRAIN_JOB):
+        for kind in KINDS:
+            ends = {} if kind is RAY_CLUSTER else {"seconds": 1}
             pod = high if random.random() < 0.3 else {}
-            submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", seconds=1, **pod))
+            submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", **ends, **pod))
     with Auditor(users.cluster, users.namespace, limits) as auditor:
         end_under_kills(users.controller, random, submissions, Ending(users))
     sizes = {f"{users.namespace}/{kind.resource}": kind.pods for kind in KINDS}
@@ -249,6 +247,21 @@ def test_a_tenant_lets_nothing_grow_while_it_runs(users: Users, tenant: Person) 
     with pytest.raises(KubectlError, match=refused):
         tenant.kubectl("patch", users.kind.resource, "runs", "--type=json", growth)
     assert len(users.pods("runs")) == users.kind.pods
+
+
+def test_a_raycluster_that_is_paused_grows_and_runs_again(each: dict[Kind, Users]) -> None:
+    users = each[RAY_CLUSTER]
+    limits = users.quota({"on-demand": (ON_DEMAND, RAY_CLUSTER.pods + 1)})
+    with Auditor(users.cluster, users.namespace, limits) as auditor:
+        users.submit("grows")
+        users.runs("grows", pods=RAY_CLUSTER.pods)
+        users.pause("grows", paused=True)
+        eventually(lambda: not users.pods("grows"), what="its pods to end")
+        more = [{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 3}]
+        users.kubectl("patch", RAY_CLUSTER.resource, "grows", "--type=json", f"--patch={json.dumps(more)}")
+        users.pause("grows", paused=False)
+        users.runs("grows", pods=RAY_CLUSTER.pods + 1)
+    assert auditor.excesses == []
 
 
 def forged(users: Users, name: str, marks: Json) -> Iterator[Json]:

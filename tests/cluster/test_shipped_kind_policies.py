@@ -10,20 +10,21 @@ from rich.console import Console
 
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome, install_kinds
-from admitter.install.kinds import AUTO, chosen_for
-from admitter.names import CONTROLLER_USER
+from admitter.install.kinds import AUTO, chosen_for, installed_for, shipped
+from admitter.names import CONTROLLER_USER, WORKLOAD_LABEL
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS
 from admitter.sandbox.operators.manifests import DEFINITION, rendered
 from admitter.sandbox.operators.programs import ensure_operators
-from tests.cluster.described import job_set, ray_cluster, train_job
+from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
 from tests.cluster.objects import Json
 from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-REMEDY = "pause it by its Workload's spec.active=false, change it, and set spec.active=true"
+REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
+OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ async def _install(cluster: Cluster) -> list[ApplyOutcome]:
         return await install_kinds(transport, await chosen_for(transport, AUTO))
 
 
-def start(cluster: Cluster, manifest: Json) -> Callable[[list[Json]], Json]:
+def start(cluster: Cluster, manifest: Json) -> Callable[..., Json]:
     """Make an object and admit it; gives what changes it by a JSON patch."""
     content, scope = json.dumps(manifest), f"--namespace={manifest['metadata']['namespace']}"
 
@@ -87,7 +88,7 @@ def test_a_job_set_that_was_admitted_grows_in_none_of_its_jobs(described: Contro
     with pytest.raises(KubectlError, match=grows):
         change([{"op": "add", "path": f"{jobs}/-", "value": more}])
     cpu = f"{jobs}/0/template/spec/template/spec/containers/0/resources/requests/cpu"
-    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs can't describe other pods: {REMEDY}"):
+    with pytest.raises(KubectlError, match=f"so spec.replicatedJobs {OTHER_PODS}"):
         change(replaced(cpu, "64"))
     assert change(replaced(f"{jobs}/1/replicas", 1))["spec"]["replicatedJobs"][1]["replicas"] == 1
     assert len(change([{"op": "remove", "path": f"{jobs}/0"}])["spec"]["replicatedJobs"]) == 1
@@ -116,3 +117,70 @@ def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: C
     patch = {"manager": "example.com/own", "trainingRuntimeSpec": spec}
     with pytest.raises(KubectlError, match=f"so spec.runtimePatches can't change: {REMEDY}"):
         change([{"op": "add", "path": "/spec/runtimePatches", "value": [patch]}])
+
+
+def test_a_train_job_has_no_marks_of_an_admission_in_its_patches(described: ControlPlane) -> None:
+    """Its operator would put them into pods, and they would be counted as those of another Workload."""
+    forged = train_job("default", "forged")
+    del forged["metadata"]["labels"]
+    template = {"metadata": {"labels": {WORKLOAD_LABEL: "of-another"}}}
+    jobs = [{"name": "node", "template": {"spec": {"template": template}}}]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    for manager in ("admitter.dev/manager", "example.com/own"):
+        forged["spec"]["runtimePatches"] = [{"manager": manager, "trainingRuntimeSpec": spec}]
+        with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+            described.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(forged))
+    change = start(described, train_job("default", "marked"))
+    by = f"--as={CONTROLLER_USER}"
+    patches = forged["spec"]["runtimePatches"]
+    change([{"op": "add", "path": "/spec/runtimePatches", "value": patches}], by)
+    labelled = change([{"op": "add", "path": "/metadata/labels/team", "value": "a"}])
+    assert labelled["metadata"]["labels"]["team"] == "a"
+
+
+def test_a_ray_cluster_has_no_marks_of_an_admission_beside_its_templates(described: ControlPlane) -> None:
+    """KubeRay adds the labels of a group to those of its template."""
+    refused, marks = "put into pod templates by Admitter's controller alone", {WORKLOAD_LABEL: "of-another"}
+    for place in ("headGroupSpec", "workerGroupSpecs"):
+        forged = ray_cluster("default", "forged")
+        del forged["metadata"]["labels"]
+        group = forged["spec"][place]
+        (group if place == "headGroupSpec" else group[0])["labels"] = marks
+        with pytest.raises(KubectlError, match=refused):
+            described.run_kubectl("create", "-f-", "--dry-run=server", content=json.dumps(forged))
+    change = start(described, ray_cluster("default", "labelled"))
+    group = "/spec/workerGroupSpecs/0"
+    template = [{"op": "add", "path": f"{group}/template/metadata", "value": {"labels": marks}}]
+    change(template, f"--as={CONTROLLER_USER}")
+    with pytest.raises(KubectlError, match=refused):
+        change([{"op": "add", "path": f"{group}/labels", "value": marks}])
+    assert change([{"op": "add", "path": "/metadata/labels/team", "value": "a"}])["metadata"]["labels"][
+        "team"
+    ]
+
+
+def test_a_runtime_has_no_marks_of_an_admission(described: ControlPlane) -> None:
+    made = training_runtime("default", "forged")
+    jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+    jobs[1]["template"]["spec"]["template"]["metadata"] = {"labels": {WORKLOAD_LABEL: "of-another"}}
+    create = ["create", "-f-", "--dry-run=server"]
+
+    def refusal() -> str:
+        try:
+            described.run_kubectl(*create, content=json.dumps(made))
+        except KubectlError as error:
+            return str(error)
+        return ""
+
+    eventually(lambda: "put into pod templates by Admitter's controller alone" in refusal(), what="a refusal")
+    del jobs[1]["template"]["spec"]["template"]["metadata"]
+    assert refusal() == ""
+
+
+def test_the_api_server_takes_the_policies_of_all_shipped_kinds(control_plane: Cluster) -> None:
+    made = [each for each in installed_for(shipped()) if "Policy" in each["kind"]]
+    for each in made:
+        each["metadata"]["name"] += "-tried"  # other tests install some of them
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+    answer = control_plane.run_kubectl("create", "--dry-run=server", "-f-", content=content)
+    assert len(answer.splitlines()) == len(made)

@@ -11,6 +11,7 @@ from admitter.cli.main import app
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.direct import DirectCluster
 from tests.cluster.objects import Json, job
 from tests.cluster.pages import Web, served, token_of
 from tests.cluster.replicas import Replica
@@ -43,7 +44,7 @@ def tenant(own_team: Team, tmp_path: Path) -> Cluster:
     account = f"--serviceaccount={own_team.namespace}:user"
     cluster.run_kubectl("create", "rolebinding", "user", "--clusterrole=view", account, scope)
     kubeconfig = cluster.service_account_kubeconfig(own_team.namespace, "user", tmp_path / "user")
-    return Cluster(kubectl=cluster.kubectl, kubeconfig=kubeconfig)
+    return DirectCluster(kubectl=cluster.kubectl, kubeconfig=kubeconfig)
 
 
 def test_all_answers_say_so_until_a_controller_leads(

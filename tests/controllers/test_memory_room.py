@@ -6,17 +6,12 @@ from typing import Any
 import pytest
 
 from admitter.api import weights
+from admitter.cache.room import OF_ONE, OWN_BYTES, ROOM_BYTES
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.client.errors import NotFoundError
 from admitter.client.source import Source
 from admitter.client.store import Key
-from admitter.controllers.workload.memory_room import (
-    OF_ONE,
-    OWN_BYTES,
-    ROOM_BYTES,
-    SMALL_BYTES,
-    MemoryRoom,
-)
+from admitter.controllers.workload.memory_room import SMALL_BYTES, MemoryRoom
 
 Json = dict[str, Any]
 VALUES = 250

@@ -1,6 +1,7 @@
 """Objects with operators that make other objects: what an admission put in is taken out of all of them."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -174,6 +175,111 @@ def test_a_trainjob_moves_with_its_jobset_and_its_jobs() -> None:
     run(story())
 
 
+GROWS = [{"name": "w", "template": {"spec": {"template": template(3)}}}]
+JOINED = [{"name": n, "template": {"spec": {"template": template(cpu)}}} for n, cpu in (("w", 2), ("x", 1))]
+
+
+@pytest.mark.parametrize("later", [GROWS, JOINED], ids=["requests more", "has one more"])
+def test_a_runtime_that_changes_between_admission_and_start_gives_no_more_than_was_admitted(
+    later: list[Json],
+) -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        runtimes = f"{TRAINER}/clustertrainingruntimes"
+
+        def operate(plural: str, before: Json | None, after: Json | None) -> None:
+            """As the operator, but too busy to make anything before the first start."""
+            if plural == "trainjobs" and after and (TEAM, "train") not in lab.server.objects["jobsets"]:
+                if after["spec"]["suspend"]:
+                    return
+                spec = {"template": {"spec": {"replicatedJobs": later}}}
+                lab.server.write(f"{runtimes}/torch", {"spec": spec})
+            lab._operate(plural, before, after)
+
+        lab.server.ignore(lab._operate)
+        lab.server.listen(operate)
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(runtimes, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
+        await lab.settled(lambda: lab.used("a") == 3000)
+        assert lab.runs("train-w") == 1
+        await lab.kill()
+
+    run(story())
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["has others", "is deleted"])
+def test_a_trainjob_that_runs_goes_on_when_its_runtime_changes(gone: bool) -> None:
+    """Its operator makes nothing of the new one before the next start."""
+
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        path = f"{TRAINER}/clustertrainingruntimes"
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
+        await lab.server.until(lambda: lab.used("a") == 2000)
+        await lab.settled(lambda: lab.runs("train-w") == 1)
+        if gone:
+            lab.server.remove(f"{path}/torch")
+        else:
+            later = {"template": {"spec": {"replicatedJobs": JOINED}}}
+            lab.server.write(f"{path}/torch", {"spec": later})
+        await lab.kill()
+        await lab.start(seed=2)
+        lab.experiment("beside", control=1, probe=2)
+        await lab.settled(lambda: lab.is_done("beside"))
+        workloads = lab.server.objects["workloads"].items()
+        [conditions] = [raw["status"]["conditions"] for key, raw in workloads if "train" in key[1]]
+        assert "Evicted" not in [each["type"] for each in conditions]
+        assert lab.runs("train-w") == 1
+        await lab.kill()
+
+    run(story())
+
+
+def test_an_evicted_trainjob_that_cant_be_counted_any_more_keeps_nothing_of_its_flavors() -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        path = f"{TRAINER}/clustertrainingruntimes"
+        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+        lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        lab.server.make(
+            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        )
+        await lab.server.until(lambda: lab.used("a") == 2000)
+        await lab.settled(lambda: lab.runs("train-w") == 1)
+        refused = {"mlPolicy": {"torch": {"elasticPolicy": {"maxNodes": 4}}}}
+        await lab.kill()
+        lab.server.write(f"{path}/torch", {"spec": refused})
+        await lab.start(seed=2)
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+        await lab.settled(lambda: lab.used("a") == 0)
+        left = lab.child("train-w")["spec"]["template"]
+        assert not left["spec"].get("nodeSelector")
+        assert WORKLOAD_LABEL not in left["metadata"].get("labels", {})
+        assert not lab.server.find(f"{TRAINJOBS}/train")["spec"].get("runtimePatches")
+        await lab.kill()
+
+    run(story())
+
+
 def test_a_trainjob_waits_for_its_runtime() -> None:
     async def story() -> None:
         lab = Operated()
@@ -240,6 +346,48 @@ def test_a_trainjob_finds_a_runtime_of_a_kind_that_is_served_later() -> None:
         lab.server.make(f"{TRAINER}/clustertrainingruntimes", runtime)
         lab.server.documents[TRAINER] = served
         await lab.settled(lambda: lab.used("a") == 2000)
+        await lab.kill()
+
+    run(story())
+
+
+def test_a_change_of_a_runtime_has_those_read_anew_that_name_it_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        lab, asked = Operated(), list[str]()
+        lab.server.ignore(lab._operate)
+        runtimes = f"{TRAINER}/clustertrainingruntimes"
+        for name in ("one", "other"):
+            jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+            said = {"template": {"spec": {"replicatedJobs": jobs}}}
+            lab.server.make(runtimes, {"metadata": {"name": name}, "spec": said})
+            spec = {"suspend": True, "runtimeRef": {"name": name}}
+            metadata = {"name": f"of-{name}", "labels": {QUEUE_LABEL: "a"}}
+            lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})
+        lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "Hold"}})
+        await lab.start()
+        await lab.server.until(lambda: len(lab.server.objects["workloads"]) == 2)
+        get = lab.server.get
+
+        async def noted(path: str, query: Mapping[str, str] | None = None) -> Json:
+            asked.append(path)
+            return await get(path, query)
+
+        monkeypatch.setattr(lab.server, "get", noted)
+        lab.server.write(f"{runtimes}/other/status", {"status": {"seen": "yes"}})
+        jobs = [{"name": "w", "template": {"spec": {"template": template(1)}}}]
+        lab.server.write(f"{runtimes}/one", {"spec": {"template": {"spec": {"replicatedJobs": jobs}}}})
+
+        def asks() -> str:
+            named = lab.server.objects["workloads"].values()
+            [workload] = [
+                each for each in named if each["metadata"]["ownerReferences"][0]["name"] == "of-one"
+            ]
+            return str(workload["spec"]["podSets"][0]["requests"]["cpu"])
+
+        await lab.server.until(lambda: asks() == "1")
+        assert [path for path in asked if "/trainjobs" in path] == [f"{TRAINJOBS}/of-one"]
         await lab.kill()
 
     run(story())

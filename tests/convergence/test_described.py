@@ -10,7 +10,7 @@ from admitter.client.errors import api_error
 from admitter.convert.settings import DEFAULTS
 from admitter.insight.taking import take
 from admitter.names import QUEUE_LABEL, WORKLOAD_LABEL
-from tests.apiserver.experiments import DEFINITIONS, GROUP, JOB_KINDS, job_kind
+from tests.apiserver.experiments import DEFINITIONS, GROUP, JOB_KINDS, definition, job_kind
 from tests.apiserver.job_controller import is_live
 from tests.apiserver.loop import run
 from tests.apiserver.server import clock
@@ -133,6 +133,67 @@ def test_what_runs_is_counted_while_no_jobkind_describes_it() -> None:
         assert lab.used("a") == 6000
         lab.server.make(JOB_KINDS, job_kind())
         await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
+        assert lab.excesses == []
+        await lab.kill()
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ({"plural": "experimentz"}, "Experiment objects are experiments.lab.example.com: make a JobKind"),
+        ({"kind": "EXPERIMENT", "plural": "experimentz"}, "objects are experiments.lab.example.com"),
+        ({"group": "lap.example.com"}, "definition experiments.lap.example.com is not there"),
+    ],
+)
+def test_a_mistake_in_a_jobkind_leaves_the_workloads_of_what_runs(resource: Json, words: str) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.operator.lasts = 200.0
+        served = [
+            {"name": "experiments", "kind": "Experiment"},
+            {"name": "experiments/status", "kind": "Any"},
+        ]
+        lab.server.documents[f"/apis/{GROUP}"] = {"versions": [{"version": "v1"}]}
+        lab.server.documents[f"/apis/{GROUP}/v1"] = {"resources": served}
+        await lab.start()
+        lab.experiment("runs", control=2, probe=4)
+        await lab.settled(lambda: lab.runs("runs") == 2)
+        lab.experiment("waits", control=1, probe=1)
+        await lab.settled(lambda: lab.condition("waits", "QuotaReserved") == "False")
+        _describe(lab, job_kind()["spec"]["resource"] | resource)
+        await lab.server.until(lambda: words in _active(lab))
+        await lab.server.until(lambda: _reason(lab, "waits") == "KindInactive")
+        assert (lab.used("a"), lab.runs("runs")) == (6000, 2)
+        _describe(lab, job_kind()["spec"]["resource"])
+        await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
+        assert lab.condition("runs", "Evicted") == ""
+        assert lab.excesses == []
+        await lab.kill()
+
+    run(story())
+
+
+def test_a_jobkind_for_another_group_leaves_the_workloads_of_what_runs() -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.operator.lasts = 200.0
+        other, group = definition(), "other.example.com"
+        other["metadata"]["name"] = f"trials.{group}"
+        other["spec"] |= {"group": group, "names": {"kind": "Experiment", "plural": "trials"}}
+        lab.server.make(DEFINITIONS, other)
+        await lab.start()
+        lab.experiment("runs", control=2, probe=4)
+        await lab.settled(lambda: lab.runs("runs") == 2)
+        lab.experiment("waits", control=1, probe=1)
+        await lab.settled(lambda: lab.condition("waits", "QuotaReserved") == "False")
+        _describe(lab, job_kind()["spec"]["resource"] | {"group": group, "plural": "trials"})
+        await lab.server.until(lambda: _reason(lab, "waits") == "KindInactive")
+        assert (lab.used("a"), lab.runs("runs")) == (6000, 2)
+        _describe(lab, job_kind()["spec"]["resource"])
+        await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
+        assert lab.condition("runs", "Evicted") == ""
         assert lab.excesses == []
         await lab.kill()
 
@@ -263,6 +324,18 @@ def test_jobs_are_admitted_while_the_definition_of_job_kinds_is_yet_to_be_applie
         await lab.kill()
 
     run(story())
+
+
+def _describe(lab: Lab, resource: Json) -> None:
+    """Put a JobKind of another resource in the place of the JobKind."""
+    lab.server.remove(f"{JOB_KINDS}/experiment")
+    lab.server.make(JOB_KINDS, job_kind(resource=resource))
+
+
+def _active(lab: Lab) -> str:
+    """What the JobKind says of whether it works."""
+    status = lab.server.objects["jobkinds"]["", "experiment"].get("status") or {}
+    return "".join(each["message"] for each in status.get("conditions", ()))
 
 
 def _manages(lab: Lab) -> bool:

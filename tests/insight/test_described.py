@@ -88,7 +88,7 @@ def test_a_snapshot_has_what_a_job_kind_finds_in_its_objects_and_nothing_else(re
     assert first.spec["expected"] == "10m"
     assert first.is_started_by(known.views["workloads"][TEAM, first.workload])
     world = Snapshot(known).world
-    assert world.unknown_kind("experiment/first") == ""
+    assert world.unknown_kind("experiment/first", GROUP) == ""
     assert world.kind_of("experiment/first") == "Experiment"
 
 
@@ -98,7 +98,7 @@ def test_a_record_means_what_the_object_meant() -> None:
         view = read.read(raw)
         kept = orjson.loads(orjson.dumps(record(raw, view)))
         again = parse_record(fitted(RECORDS, kept), view.resource)
-        bare = tuple(PodSetView(s.name, s.count, s.min_count, s.template, s.marks) for s in view.sets)
+        bare = tuple(PodSetView(s.name, s.count, s.template, s.marks) for s in view.sets)
         assert (again.sets, again.spec, again.status) == (bare, view.spec, view.status)
         assert (again.key, again.queue, again.problem, again.finished, again.workload) == (
             view.key,

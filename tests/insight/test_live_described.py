@@ -1,11 +1,18 @@
 """A cluster that is followed has the objects of described kinds too, as kinds come and go."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from random import Random
+from typing import Any
 
+import pytest
+from structlog.testing import capture_logs
+
+from admitter.client.errors import api_error
 from admitter.convert.settings import DEFAULTS
 from admitter.insight.live import Mirror
+from admitter.insight.taking import take
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.top.scene import scene
 from tests.apiserver.experiments import GROUP, JOB_KINDS
@@ -43,6 +50,73 @@ def test_what_is_followed_has_objects_of_described_kinds() -> None:
             lab.server.remove(f"{JOB_KINDS}/experiment")
             await followed(mirror, lambda known: (TEAM, "experiment/first") not in known.views["jobs"])
             assert mirror.facts().read is None
+        await lab.kill()
+
+    run(story())
+
+
+LACKS = "A right is missing: to list jobkinds in the whole cluster; ClusterRole admitter-reader gives it."
+
+
+def forbid(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Forbid to list JobKinds, as a role of an older release does; returns what is not forbidden any more."""
+    get, allowed = lab.server.get, list[str]()
+
+    async def forbidden(path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        if path == JOB_KINDS and path not in allowed:
+            raise api_error(403, {"reason": "Forbidden", "message": "may not"})
+        return await get(path, query)
+
+    monkeypatch.setattr(lab.server, "get", forbidden)
+    return allowed
+
+
+def test_answers_without_the_right_to_list_job_kinds_say_that_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        lab = Lab()
+        lab.operator.lasts = 1000.0
+        lab.experiment("first", control=2, probe=2, copies=2)
+        await lab.start()
+        await lab.settled(lambda: lab.runs("first") == 3)
+        forbid(lab, monkeypatch)
+        with caplog.at_level(logging.WARNING):
+            taken = await take(lab.server, DEFAULTS, lambda: clock().timestamp())
+        assert (taken.objects["jobkinds"], len(taken.objects["workloads"])) == ([], 1)
+        assert [record.getMessage().endswith(LACKS) for record in caplog.records] == [True]
+        mirror = Mirror(lab.server, DEFAULTS, Random(1), lambda: clock().timestamp())
+        with capture_logs() as said:
+            await mirror.check()
+        assert [each["event"].endswith(LACKS) for each in said] == [True]
+        async with mirror.following():
+            known = mirror.facts()
+            assert (len(known.views["workloads"]), known.read) == (1, None)
+            assert mirror.failure is not None
+            assert mirror.failure[0] == JOB_KINDS
+        await lab.kill()
+
+    run(story())
+
+
+def test_a_controller_without_the_right_to_list_job_kinds_waits_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        lab = Lab()
+        allowed = forbid(lab, monkeypatch)
+        with capture_logs() as said:
+            starting = asyncio.create_task(lab.start())
+            async with asyncio.timeout(600):
+                while not any(each["event"] == "waiting for a right" for each in said):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            allowed.append(JOB_KINDS)
+            await starting
+        (line,) = [each for each in said if each["event"] == "waiting for a right"]
+        assert (line["path"], line["log_level"]) == (JOB_KINDS, "error")
+        assert "admitter install" in line["remedy"]
+        lab.experiment("first", control=1, probe=1)
+        await lab.settled(lambda: lab.runs("first") == 2)
         await lab.kill()
 
     run(story())

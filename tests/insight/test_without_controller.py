@@ -62,7 +62,7 @@ class Cluster(ApiServer):
             },
             "spec": {
                 "holderIdentity": "pod_1",
-                "leaseDurationSeconds": 2,
+                "leaseDurationSeconds": 60,
                 "acquireTime": then,
                 "renewTime": then,
             },

@@ -7,7 +7,6 @@ from typing import Any
 
 from admitter.documents import documents
 from admitter.kinds.compiled import CompiledKind, FoundPodSet
-from admitter.kinds.expressions import Budget
 from admitter.kinds.registry import Kinds
 
 Json = dict[str, Any]
@@ -43,11 +42,7 @@ def related(_version: str, kind: str, name: str) -> Json | None:
 
 
 def pod_sets(manifest: Json) -> list[FoundPodSet]:
-    def embedded(raw: Json, budget: Budget) -> list[FoundPodSet] | None:
-        found = shipped().find(raw.get("apiVersion"), raw.get("kind"))
-        return found.pod_sets(raw, related, lambda *_: None, budget) if found is not None else None
-
-    return kind_of(manifest).pod_sets(manifest, related, embedded)
+    return kind_of(manifest).pod_sets(manifest, related, shipped().embedded)
 
 
 def counts(manifest: Json) -> dict[str, int]:
@@ -55,7 +50,7 @@ def counts(manifest: Json) -> dict[str, int]:
 
 
 def experiment(**changed: Any) -> Json:
-    """A JobKind of one's own: two pod templates, the second of which may run with fewer pods."""
+    """A JobKind of one's own: two pod templates."""
     spec: Json = {
         "resource": {
             "group": "lab.example.com",
@@ -70,7 +65,6 @@ def experiment(**changed: Any) -> Json:
                 "name": "probes",
                 "template": "spec.probe.template",
                 "count": "object.spec.probe.copies",
-                "minCount": "1",
             },
         ],
         "active": "has(object.status) && object.status.pods > 0",

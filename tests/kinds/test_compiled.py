@@ -31,13 +31,13 @@ def compiled(**changed: Any) -> CompiledKind:
     return found
 
 
-def sets(kind: CompiledKind, raw: Json) -> dict[str, tuple[int, int | None]]:
+def sets(kind: CompiledKind, raw: Json) -> dict[str, int]:
     found = kind.pod_sets(raw, lambda *_: None, lambda *_: None)
-    return {each.name: (each.count, each.min_count) for each in found}
+    return {each.name: each.count for each in found}
 
 
-def test_two_pod_templates_and_a_minimum() -> None:
-    assert sets(compiled(), trial(copies=3)) == {"control": (1, None), "probes": (3, 1)}
+def test_two_pod_templates() -> None:
+    assert sets(compiled(), trial(copies=3)) == {"control": 1, "probes": 3}
 
 
 POD_SET: Json = {"name": "a", "template": "spec.a"}
@@ -174,13 +174,6 @@ def test_a_template_that_is_none(control: object, words: str) -> None:
     assert str(raised.value).startswith(words)
 
 
-def test_a_minimum_above_the_count() -> None:
-    kind = compiled(podSets=[{**POD_SET, "template": "spec.control", "count": "2", "minCount": "3"}])
-    words = r"^JobKind experiment, spec\.podSets\[0\]\.minCount: gives 3, which is more than its count 2$"
-    with pytest.raises(KindError, match=words):
-        sets(kind, trial())
-
-
 def test_a_template_that_is_not_there() -> None:
     raw = trial()
     del raw["spec"]["control"]
@@ -227,12 +220,18 @@ def test_lists_that_can_not_be_gone_through(tasks: object, words: str) -> None:
 def test_a_list_and_a_map_have_a_pod_set_for_each_element() -> None:
     tasks = [{"name": name, "template": template()} for name in ("B", "a")]
     kind = compiled(podSets=[EACH])
-    assert sets(kind, {**trial(), "spec": {"tasks": tasks}}) == {"b": (1, None), "a": (2, None)}
+    assert sets(kind, {**trial(), "spec": {"tasks": tasks}}) == {"b": 1, "a": 2}
     by_key = compiled(podSets=[{**EACH, "nameFrom": "key"}])
     assert sets(by_key, {**trial(), "spec": {"tasks": {"Z": tasks[0], "Y": tasks[1]}}}) == {
-        "y": (1, None),
-        "z": (2, None),
+        "y": 1,
+        "z": 2,
     }
+
+
+def test_a_map_with_keys_that_are_no_texts_as_yaml_may_have_them_is_refused() -> None:
+    by_key = compiled(podSets=[{**EACH, "nameFrom": "key"}])
+    with pytest.raises(KindError, match=r"spec\.tasks\[1\].*: is missing"):
+        sets(by_key, {**trial(), "spec": {"tasks": {"a": SMALL, 1: SMALL}}})
 
 
 def test_a_large_object_is_refused_in_no_time() -> None:
@@ -246,13 +245,14 @@ def test_a_large_object_is_refused_in_no_time() -> None:
 
 
 SMALL: Json = {"name": "a", "template": template()}
-TRAINER = {"resourcesPerNode": {"requests": {f"example.com/{n}": 1 for n in range(20_000)}}}
+LARGE = {"resources": {"requests": {f"example.com/{n}": 1 for n in range(1_000)}}}
 
 
 def wrapped(count: int) -> Json:
-    wrapper, train = example("AppWrapper"), example("TrainJob")
-    train["spec"]["trainer"] = TRAINER
-    wrapper["spec"]["components"] = [{"template": train}] * count
+    wrapper, cluster = example("AppWrapper"), example("RayCluster")
+    more = {"enableInTreeAutoscaling": True, "autoscalerOptions": LARGE, "workerGroupSpecs": []}
+    cluster["spec"] |= more
+    wrapper["spec"]["components"] = [{"template": cluster}] * count
     return wrapper
 
 
@@ -291,6 +291,7 @@ def wrapped(count: int) -> Json:
 def test_what_expressions_cost_is_bounded_for_the_whole_object(
     kind: CompiledKind, raw: Json, words: str
 ) -> None:
+    assert len(pod_sets(wrapped(1))) == 1, "one of eight alone is counted"
     started = time.process_time()
     with pytest.raises(KindError, match=words):
         assert pod_sets(raw) if kind.name == "appwrapper" else sets(kind, raw)
@@ -301,11 +302,20 @@ def test_a_large_runtime_of_a_trainjob_is_refused_in_no_time() -> None:
     runtime, train = example("ClusterTrainingRuntime", "trainjob"), example("TrainJob")
     jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     runtime["spec"]["template"]["spec"]["replicatedJobs"] = [jobs[1] | {"name": f"n{n}"} for n in range(256)]
-    train["spec"]["trainer"] = TRAINER
+    train["spec"]["trainer"] = {"resourcesPerNode": {"requests": {f"e.com/{n}": 1 for n in range(20_000)}}}
     started = time.process_time()
     with pytest.raises(KindError, match="what it reads of the object is too large"):
         kind_of(train).pod_sets(train, lambda *_: runtime, lambda *_: None)
     assert time.process_time() - started < 2
+
+
+def test_an_object_in_another_is_not_described_by_a_third() -> None:
+    """That may change while nothing says so, and its pods would run without the labels of an admission."""
+    wrapper = example("AppWrapper")
+    wrapper["spec"]["components"] = [{"template": example("TrainJob")}]
+    words = r"spec\.components\[0\]: a TrainJob has its pods described by a further object"
+    with pytest.raises(KindError, match=words):
+        pod_sets(wrapper)
 
 
 def test_an_object_within_itself_comes_to_an_end() -> None:

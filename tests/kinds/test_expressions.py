@@ -103,7 +103,7 @@ def test_only_what_is_read_counts() -> None:
     [
         pytest.param("object.spec.list.map(x, object.spec.list).all(x, size(x) > 0)", id="copies of a list"),
         pytest.param("size(object.spec.list" + " + object.spec.list" * 50 + ") > 0", id="a long sum"),
-        pytest.param("[" + "object, " * 40 + "object].map(x, x).map(x, x)", id="copies of the object"),
+        pytest.param("[" + "object, " * 20 + "object].map(x, x).map(x, x)", id="copies of the object"),
         pytest.param("(object.spec.list + object.spec.list).map(x, object)", id="an object for each element"),
     ],
 )
@@ -117,7 +117,7 @@ def test_what_would_cost_too_much_is_refused_at_once(source: str) -> None:
     assert time.process_time() - started < 0.5
 
 
-def test_the_dearest_object_that_is_allowed_takes_no_second() -> None:
+def test_the_dearest_object_that_is_allowed_takes_little_time() -> None:
     """A macro that copies its list for each element, as often as the bound allows."""
     expression = Expression("object.list.map(x, object.list).map(x, object.list)", {"object"})
     elements = 1
@@ -125,7 +125,7 @@ def test_the_dearest_object_that_is_allowed_takes_no_second() -> None:
         elements += 1
     started = time.process_time()
     assert len(expression.value({"object": {"list": [1] * elements}}, Budget())) == elements
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 0.1
 
 
 PARTS = st.sampled_from(

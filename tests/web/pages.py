@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from aiohttp import web
+from playwright.async_api import expect
 
 from admitter.client.access import Access, User
 from admitter.insight.controller_status import ControllerStatus, ShardLease
@@ -23,6 +24,7 @@ _LEASE = ShardLease(0, "admitter-controller", alive=True, holder="pod_1", since=
 LEADS = ControllerStatus((_LEASE,), NOW)
 ADMIN, TENANT = "admins-token", "tenants-token"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+expect.set_options(timeout=30_000)  # a busy machine draws a thousand rows in more than the usual five seconds
 HOW = "needs a browser: apt-get install chromium"
 
 

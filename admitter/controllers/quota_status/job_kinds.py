@@ -47,36 +47,35 @@ class JobKindConditions:
         """Look until cancelled."""
         while True:
             self._again.clear()
-            try:
-                await self._look()
-            except ClusterError as error:
-                log.warning("policies of kinds not looked at", error=str(error))
+            await self._look()
             lacking = any(each and each[0] is ActiveReason.NO_POLICY for each in self.found.values())
             with suppress(TimeoutError):
                 async with asyncio.timeout(MISSING_SECONDS if lacking else LOOK_SECONDS):
                     await self._again.wait()
 
     async def _look(self) -> None:
-        version = await mutating_version(self.transport) if self.kinds.problems else None
         for name, known in list(self.kinds.problems.items()):
-            problem = known
-            if known is None and version is not None and not await self._has_policy(version, name):
-                words = f"its policies are missing: run admitter install --only-kinds --kinds {name}"
-                problem = (ActiveReason.NO_POLICY, words)
+            problem = known if known is not None else await self._without_policy(name)
             if name not in self.found or self.found[name] != problem:
                 self.found[name] = problem
                 self.changed(name)
         for name in self.found.keys() - self.kinds.problems.keys():
             del self.found[name]
 
-    async def _has_policy(self, version: str, name: str) -> bool:
-        """Whether the policy is there that stops its objects; that of Jobs is no part of any JobKind."""
+    async def _without_policy(self, name: str) -> Defect | None:
+        """That the policy that stops its objects is not there; that of Jobs is no part of any JobKind."""
         view = self.world.job_kinds.get(("", name))
         if view is None or described_by(view) == (JOB.group, JOB.kind):
-            return True
-        path = f"/apis/{GROUP}/{version}/{MUTATING['MutatingAdmissionPolicy']}/{KIND_POLICY}{name}"
+            return None
         try:
-            await self.transport.get(path)
+            version = await mutating_version(self.transport)
+            if version is not None:
+                plural = MUTATING["MutatingAdmissionPolicy"]
+                await self.transport.get(f"/apis/{GROUP}/{version}/{plural}/{KIND_POLICY}{name}")
         except NotFoundError:
-            return False
-        return True
+            words = f"its policies are missing: run admitter install --only-kinds --kinds {name}"
+            return ActiveReason.NO_POLICY, words
+        except ClusterError as error:
+            log.warning("policies of a kind not looked at", kind=name, error=str(error))
+            return ActiveReason.NO_POLICY, f"it is not known whether its policies are there: {error}"
+        return None

@@ -167,15 +167,15 @@ class Evictions:
         return since + ACT_SECONDS - self.grace.clock().timestamp()
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
-        if not all(map(_is_still, self._made_for(job))):
+        if not all(map(_is_still, self.made_for(job))):
             return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
             return  # so does the end of the last pod
-        if job.resource.restore is None or job.problem:
-            after = await bar(job, str(workload.version), self.world, self.transport)
-        else:
-            await self._restore_children(job)
-            after = await restore(job, str(workload.version), self.world, self.transport)
+        await self._restore_children(job)
+        # with a problem it is not known where the templates are; those in another object need no place
+        known = not job.problem or job.resource.restore is Restore.RUNTIME_PATCH
+        write = restore if job.resource.restore is not None and known else bar
+        after = await write(job, str(workload.version), self.world, self.transport)
         self.refused.barred(job, after)
         await self._free(workload)
 
@@ -193,9 +193,9 @@ class Evictions:
 
     async def _restore_children(self, job: JobView) -> None:
         """Take an admission out of suspended Jobs, which an operator merges its object's templates into."""
-        if job.resource.restore is Restore.TEMPLATES:
+        if job.resource.restore in {None, Restore.TEMPLATES}:
             return
-        for child in self._made_for(job):
+        for child in self.made_for(job):
             body = child_restoration(job, child)
             if not body or child.finished or child.deleting:
                 continue
@@ -204,7 +204,7 @@ class Evictions:
                 body["metadata"]["resourceVersion"] = str(after.version)
             self.world.take_job(child, await self.transport.patch(child.path, body))
 
-    def _made_for(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
+    def made_for(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
         """The Jobs that operators have made for an object, also for others that they made for it."""
         for key in self.world.jobs_by_owner.get(job.uid) if levels else ():
             made = self.world.jobs.get(key)
@@ -213,7 +213,7 @@ class Evictions:
             if made.resource is JOB:
                 yield made
             else:
-                yield from self._made_for(made, levels - 1)
+                yield from self.made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self.grace.clock())

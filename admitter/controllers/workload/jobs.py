@@ -6,12 +6,14 @@ A Job that may start is unsuspended here; `workload.eviction` stops a Job that m
 
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 import structlog
 
 from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
-from admitter.cache.views import JobView, WorkloadView, at, timestamp
+from admitter.api.job_kind import Restore
+from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.client.store import Key
@@ -21,10 +23,17 @@ from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.writes import adopt, hold, whole
-from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
+from admitter.names import (
+    API_VERSION,
+    ELASTIC_QUOTA_QUEUE,
+    EVICTION_TIME_ANNOTATION,
+    INJECTED_ANNOTATION,
+    JOB_LABEL,
+    QUEUE_LABEL,
+)
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, priority_of, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -87,9 +96,10 @@ class Jobs:
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
-            if self.world.unknown_kind(workload.job[0]):
+            if self.world.unknown_kind(workload.job[0], workload.group):
                 return  # its object may be there, and run
-            if await self._newest(workload) is None:
+            gone = await self._newest(workload) is None
+            if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
                 await self._delete(workload)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
@@ -97,14 +107,13 @@ class Jobs:
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
         name, uid = workload.job or ("", "")
-        source = self.world.read_job(name) if name else None
-        if source is None:
+        if not name or self.world.read_job(name) is None:
             return None
         try:
             raw = await self.transport.get(self.world.job_path((workload.namespace, name)))
         except NotFoundError:
             return None
-        return source.take(raw) if raw["metadata"]["uid"] == uid else None
+        return self.world.take_titled(name, raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job without a Workload: it must not run, and it gets a Workload."""
@@ -160,12 +169,12 @@ class Jobs:
         named = self.world.parent_of(job)
         if named is None:
             return False
-        if self.world.unknown_kind(named[0]):
+        if self.world.unknown_kind(named[0], job.owner.group if job.owner is not None else ""):
             return True  # it may be there; when that is known, we are here again
-        source = self.world.read_job(named[0])
-        if source is not None and self.world.jobs.get((job.namespace, named[0])) is None:
+        key = (job.namespace, named[0])
+        if self.world.read_job(named[0]) is not None and self.world.jobs.get(key) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
-                source.take(await self.transport.get(self.world.job_path((job.namespace, named[0]))))
+                self.world.take_titled(named[0], await self.transport.get(self.world.job_path(key)))
         return self.world.is_child(job, self._counts)
 
     def _counts(self, job: JobView) -> bool:
@@ -217,7 +226,7 @@ class Jobs:
         words = ""
         if job.queue != workload.queue:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
-        elif not covers(workload, job, self.world, self.catalog):
+        elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
         if words:
             now = await self._newest(workload)
@@ -227,6 +236,18 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+
+    def _covers(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether what was admitted is enough for a Job.
+
+        If its templates are in another object, the Jobs that were made for it tell what runs: a user may
+        change that object between the admission and the start, and what changes later comes into no pods.
+        """
+        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+            return covers(workload, job, self.world, self.catalog)
+        made = self.eviction.made_for(job)
+        running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
+        return covers_made(workload, running, self.catalog)
 
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
@@ -249,6 +270,7 @@ class Jobs:
         raw = await whole(job, self.world, self.transport)
         body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
+            _check_record(body)
             raw = await self.transport.patch(job.path, body)
         except ApiError as error:
             if not is_for_good(error):
@@ -295,3 +317,13 @@ class Jobs:
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(subject_of(job), reason, message)
+
+
+def _check_record(body: Json) -> None:
+    """InvalidError if a start has the object remember more than will be read when it is taken out again."""
+    size = len(body["metadata"]["annotations"][INJECTED_ANNOTATION])
+    if size > LONGEST_RECORD:
+        words = (
+            f"labels and tolerations of its flavors take {size} characters, at most {LONGEST_RECORD} are read"
+        )
+        raise InvalidError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", words)

@@ -13,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from admitter.cache.room import fits
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import workload_path
 from admitter.client.errors import ClusterError, NotFoundError
@@ -22,10 +23,6 @@ from admitter.client.transport import Transport
 
 SMALL_BYTES: Final = 2_048
 """Of the JSON of a spec; that of a usual Job has 200."""
-ROOM_BYTES: Final = 64 * 2**20
-"""In the process that is five times as much: what was read, and what is compared with flavors."""
-OF_ONE: Final = ROOM_BYTES // 4
-OWN_BYTES: Final = 256 * 2**10
 LOOKED_AGAIN_SECONDS: Final = 2.0
 
 log = structlog.get_logger(__name__)
@@ -53,7 +50,7 @@ class MemoryRoom:
         if view.finished:
             return _without_pod_sets(view)
         if view.admission is None and (
-            view.parked or not _fits(self._of[view.namespace], self._of.total(), view.size)
+            view.parked or not fits(self._of[view.namespace], self._of.total(), view.size)
         ):
             self._parked[view.key] = view.size
             return _without_pod_sets(replace(view, parked=True))
@@ -85,7 +82,7 @@ class MemoryRoom:
         """What is parked and fits now, all of it together."""
         planned, total = Counter(self._of), self._of.total()
         for key, size in self._parked.items():
-            if _fits(planned[key[0]], total, size):
+            if fits(planned[key[0]], total, size):
                 planned[key[0]] += size
                 total += size
                 yield key
@@ -101,12 +98,6 @@ class MemoryRoom:
     def _changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         if new is None and old is not None:
             self._release(old.key)
-
-
-def _fits(of_namespace: int, total: int, size: int) -> bool:
-    if of_namespace + size <= OWN_BYTES:
-        return True
-    return of_namespace + size <= OF_ONE and total + size <= ROOM_BYTES
 
 
 def _without_pod_sets(view: WorkloadView) -> WorkloadView:

@@ -174,13 +174,13 @@ class OrphanedPods:
         self._replace(gone)
 
     async def _job(self, namespace: str, title: str) -> JobView | None:
-        source = self.world.read_job(title)
-        if not title or source is None:
+        if not title or self.world.read_job(title) is None:
             return None
         try:
-            return source.read(await self.transport.get(self.world.job_path((namespace, title))))
+            raw = await self.transport.get(self.world.job_path((namespace, title)))
         except NotFoundError:
             return None
+        return self.world.take_titled(title, raw)
 
     def _replace(self, gone: DeletedWorkload) -> None:
         """Count the pods that there are instead of what their Workload held."""

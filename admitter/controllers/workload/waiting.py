@@ -154,7 +154,7 @@ class WaitingReasons:
 
     def _subject(self, workload: WorkloadView) -> Subject:
         """What an event on a Workload is attached to: its Job, if it has one of a kind that is known."""
-        if workload.job is not None and not self.world.unknown_kind(workload.job[0]):
+        if workload.job is not None and not self.world.unknown_kind(workload.job[0], workload.group):
             title, uid = workload.job
             kind = self.world.kinds[sort_of(title)].resource
             name = title.rpartition("/")[2]
