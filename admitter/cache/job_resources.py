@@ -140,6 +140,6 @@ def owner_of(metadata: Mapping[str, Any]) -> OwnerView | None:
     """The controller of an object, by its metadata."""
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("controller"):
-            group = owner.get("apiVersion", JOB.api_version).rpartition("/")[0]
+            group = owner["apiVersion"].rpartition("/")[0] if "apiVersion" in owner else JOB.group
             return OwnerView(group, owner["kind"], owner["name"], owner["uid"])
     return None

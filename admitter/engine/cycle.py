@@ -176,7 +176,8 @@ class Engine:
             return False
         if known is not None and replace(known, created=workload.created) != workload:
             self.returned.note(workload.uid)
-        self._stop_waiting(workload.uid)
+        if known is not None:
+            self._stop_waiting(workload.uid)
         self._state.enqueue(workload)
         return True
 
@@ -271,20 +272,22 @@ class Engine:
 
     def _release(self, command: commands.Release) -> bool:
         holder = command.holder
+        if self.ledger.held(holder) is None:
+            return self.ledger.set_pods(holder, NO_PODS)
         promised = self.ledger.displacements.preemptor(holder)
         reservation = self.ledger.release(holder)
-        had_pods = self.ledger.set_pods(holder, NO_PODS)
+        assert reservation is not None, "it is held"
+        self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
-        if reservation is not None:
-            self.returned.use(holder)
-            if promised is None and self.ledger.displacements:
-                self._state.left(holder)
-                self._state.restore(self.tree.relatives(reservation.queue))
-            self._requeue(events.UsageShrank(reservation.queue, reservation.usage))
-            queue = self.tree.queues.get(reservation.queue)
-            if queue is not None and not queue.groups and not queue.admits:
-                self._define(commands.Define(gone=(queue.name,)))  # it was only kept for what was reserved
-        return had_pods or reservation is not None
+        self.returned.use(holder)
+        if promised is None and self.ledger.displacements:
+            self._state.left(holder)
+            self._state.restore(self.tree.relatives(reservation.queue))
+        self._requeue(events.UsageShrank(reservation.queue, reservation.usage))
+        queue = self.tree.queues.get(reservation.queue)
+        if queue is not None and not queue.groups and not queue.admits:
+            self._define(commands.Define(gone=(queue.name,)))  # it was only kept for what was reserved
+        return True
 
     def _evict(self, command: commands.Evict) -> bool:
         holder, preemptor, admission = command.holder, command.preemptor, command.admission
