@@ -17,10 +17,9 @@ from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
-from admitter.sandbox.operators.definitions import OPERATORS
-from admitter.sandbox.operators.programs import ensure_operators
 from tests.chart.helm import Helm, ensure_helm
 from tests.cluster.direct import DirectPlane
+from tests.programs import KUBERNETES, build
 
 settings.register_profile("admitter", deadline=None)  # how long an example takes is not what is tested
 settings.load_profile("admitter")
@@ -29,9 +28,6 @@ _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"
 RING_2 = {"chart", "cluster", "sandbox"}
 """Folders of the tests that need a cluster: `run.sh` collects ring 2 from these alone."""
-KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
-"""The release that sandboxes of the tests run; None: the newest that is supported."""
-
 LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
 """Files of tests that keep both cores busy: one worker runs them, one after another."""
 
@@ -91,11 +87,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = session.config.pluginmanager.getplugin("capturemanager")
     # What can't be built fails the tests that need it: their fixture tries again and tells why.
     with capture.global_and_fixture_disabled(), suppress(SandboxError):
-        ensure_programs(Console(stderr=True), kubernetes=KUBERNETES)
-        if any("helm" in _fixtures(item) for item in session.items):
-            ensure_helm(Console(stderr=True))
-        if any("operators" in _fixtures(item) for item in session.items):
-            ensure_operators(Console(stderr=True), OPERATORS.values())
+        used = {fixture for item in session.items for fixture in _fixtures(item)}
+        build(helm="helm" in used, operators="operators" in used)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ ended() {
     printf '%s\n' "${ran[@]:-none}"
 }
 
+.venv/bin/python -m tests.programs
+
 .venv/bin/pytest -q -m cluster tests/chart tests/cluster tests/sandbox \
     -n 5 --dist loadscope --no-loadscope-reorder --durations 20 "$@" >"$log" 2>&1 &
 second=$!

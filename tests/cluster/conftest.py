@@ -31,7 +31,7 @@ from tests.cluster.objects import Json, cluster_queue, job
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
-from tests.conftest import KUBERNETES
+from tests.programs import KUBERNETES
 
 
 @pytest.fixture(scope="session")
