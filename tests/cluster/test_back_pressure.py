@@ -150,19 +150,15 @@ def test_a_server_that_refuses_everything_is_left_alone_and_memory_does_not_grow
     if next(stop_policy) == "None":
         change()
     well = controller.proxy.now()
-    eventually(
-        lambda: len(team.workloads()) == CPU + 70,
-        timeout=15,
-        what="Workloads of the Jobs that came meanwhile",
-    )
+    eventually(lambda: len(team.workloads()) == CPU + 70, what="Workloads of the Jobs that came meanwhile")
     status = {"pendingWorkloads": 40, "admittedWorkloads": CPU}
     eventually(
         lambda: status.items() <= team.read("cq", f"{team.namespace}-left")["status"].items(),
-        timeout=15,
         what="the queue's status",
     )
-    eventually(lambda: team.reason("late-29") == "InsufficientQuota", timeout=15, what="reasons to be told")
-    assert controller.proxy.now() - well < 30
+    eventually(lambda: team.reason("late-29") == "InsufficientQuota", what="reasons to be told")
+    # Some seconds on an idle machine. Pauses that had grown while all was refused would be minutes.
+    assert controller.proxy.now() - well < 60
 
 
 def test_answers_that_are_lost_neither_lose_quota_nor_book_it_twice(
