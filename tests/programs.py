@@ -1,6 +1,6 @@
 """Builds the programs that tests with a cluster need, the first time: `python -m tests.programs`.
 
-Both rings of tests run at once, and a build takes minutes of both cores: so it comes before them.
+A build takes minutes of both cores: it comes before the tests, which have limits of time.
 """
 
 import os
