@@ -214,29 +214,37 @@ def test_a_runtime_that_changes_between_admission_and_start_gives_no_more_than_w
     run(story())
 
 
+RUNTIME = f"{TRAINER}/clustertrainingruntimes"
+
+
+async def with_a_trainjob_that_runs() -> Operated:
+    """A controller that has started TrainJob train of runtime torch: one pod of two CPUs."""
+    lab = Operated()
+    lab.jobs.lasts = lambda _: 500.0
+    jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
+    await lab.start()
+    metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+    lab.server.make(
+        TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+    )
+    await lab.server.until(lambda: lab.used("a") == 2000)
+    await lab.settled(lambda: lab.runs("train-w") == 1)
+    return lab
+
+
 @pytest.mark.parametrize("gone", [False, True], ids=["has others", "is deleted"])
 def test_a_trainjob_that_runs_goes_on_when_its_runtime_changes(gone: bool) -> None:
     """Its operator makes nothing of the new one before the next start."""
 
     async def story() -> None:
-        lab = Operated()
-        lab.jobs.lasts = lambda _: 500.0
-        path = f"{TRAINER}/clustertrainingruntimes"
-        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
-        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
-        lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
-        await lab.start()
-        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
-        lab.server.make(
-            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
-        )
-        await lab.server.until(lambda: lab.used("a") == 2000)
-        await lab.settled(lambda: lab.runs("train-w") == 1)
+        lab = await with_a_trainjob_that_runs()
         if gone:
-            lab.server.remove(f"{path}/torch")
+            lab.server.remove(f"{RUNTIME}/torch")
         else:
             later = {"template": {"spec": {"replicatedJobs": JOINED}}}
-            lab.server.write(f"{path}/torch", {"spec": later})
+            lab.server.write(f"{RUNTIME}/torch", {"spec": later})
         await lab.kill()
         await lab.start(seed=2)
         lab.experiment("beside", control=1, probe=2)
@@ -252,22 +260,10 @@ def test_a_trainjob_that_runs_goes_on_when_its_runtime_changes(gone: bool) -> No
 
 def test_an_evicted_trainjob_that_cant_be_counted_any_more_keeps_nothing_of_its_flavors() -> None:
     async def story() -> None:
-        lab = Operated()
-        lab.jobs.lasts = lambda _: 500.0
-        path = f"{TRAINER}/clustertrainingruntimes"
-        jobs = [{"name": "w", "template": {"spec": {"template": template(2)}}}]
-        spec = {"template": {"spec": {"replicatedJobs": jobs}}}
-        lab.server.make(path, {"metadata": {"name": "torch"}, "spec": spec})
-        await lab.start()
-        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
-        lab.server.make(
-            TRAINJOBS, {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
-        )
-        await lab.server.until(lambda: lab.used("a") == 2000)
-        await lab.settled(lambda: lab.runs("train-w") == 1)
+        lab = await with_a_trainjob_that_runs()
         refused = {"mlPolicy": {"torch": {"elasticPolicy": {"maxNodes": 4}}}}
         await lab.kill()
-        lab.server.write(f"{path}/torch", {"spec": refused})
+        lab.server.write(f"{RUNTIME}/torch", {"spec": refused})
         await lab.start(seed=2)
         lab.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
         await lab.settled(lambda: lab.used("a") == 0)

@@ -139,6 +139,24 @@ def test_what_runs_is_counted_while_no_jobkind_describes_it() -> None:
     run(story())
 
 
+async def _one_runs_and_one_waits(lab: Lab) -> None:
+    await lab.start()
+    lab.experiment("runs", control=2, probe=4)
+    await lab.settled(lambda: lab.runs("runs") == 2)
+    lab.experiment("waits", control=1, probe=1)
+    await lab.settled(lambda: lab.condition("waits", "QuotaReserved") == "False")
+
+
+async def _both_end_once_it_is_right(lab: Lab) -> None:
+    """What ran while its JobKind was wrong has kept its quota, and both end with the right one."""
+    assert (lab.used("a"), lab.runs("runs")) == (6000, 2)
+    _describe(lab, job_kind()["spec"]["resource"])
+    await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
+    assert lab.condition("runs", "Evicted") == ""
+    assert lab.excesses == []
+    await lab.kill()
+
+
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
@@ -157,20 +175,11 @@ def test_a_mistake_in_a_jobkind_leaves_the_workloads_of_what_runs(resource: Json
         ]
         lab.server.documents[f"/apis/{GROUP}"] = {"versions": [{"version": "v1"}]}
         lab.server.documents[f"/apis/{GROUP}/v1"] = {"resources": served}
-        await lab.start()
-        lab.experiment("runs", control=2, probe=4)
-        await lab.settled(lambda: lab.runs("runs") == 2)
-        lab.experiment("waits", control=1, probe=1)
-        await lab.settled(lambda: lab.condition("waits", "QuotaReserved") == "False")
+        await _one_runs_and_one_waits(lab)
         _describe(lab, job_kind()["spec"]["resource"] | resource)
         await lab.server.until(lambda: words in _active(lab))
         await lab.server.until(lambda: _reason(lab, "waits") == "KindInactive")
-        assert (lab.used("a"), lab.runs("runs")) == (6000, 2)
-        _describe(lab, job_kind()["spec"]["resource"])
-        await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
-        assert lab.condition("runs", "Evicted") == ""
-        assert lab.excesses == []
-        await lab.kill()
+        await _both_end_once_it_is_right(lab)
 
     run(story())
 
@@ -183,19 +192,10 @@ def test_a_jobkind_for_another_group_leaves_the_workloads_of_what_runs() -> None
         other["metadata"]["name"] = f"trials.{group}"
         other["spec"] |= {"group": group, "names": {"kind": "Experiment", "plural": "trials"}}
         lab.server.make(DEFINITIONS, other)
-        await lab.start()
-        lab.experiment("runs", control=2, probe=4)
-        await lab.settled(lambda: lab.runs("runs") == 2)
-        lab.experiment("waits", control=1, probe=1)
-        await lab.settled(lambda: lab.condition("waits", "QuotaReserved") == "False")
+        await _one_runs_and_one_waits(lab)
         _describe(lab, job_kind()["spec"]["resource"] | {"group": group, "plural": "trials"})
         await lab.server.until(lambda: _reason(lab, "waits") == "KindInactive")
-        assert (lab.used("a"), lab.runs("runs")) == (6000, 2)
-        _describe(lab, job_kind()["spec"]["resource"])
-        await lab.settled(lambda: lab.is_done("runs") and lab.is_done("waits"))
-        assert lab.condition("runs", "Evicted") == ""
-        assert lab.excesses == []
-        await lab.kill()
+        await _both_end_once_it_is_right(lab)
 
     run(story())
 

@@ -31,13 +31,18 @@ async def followed(mirror: Mirror, condition: Callable[[Facts], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+async def with_an_experiment_that_runs() -> Lab:
+    lab = Lab()
+    lab.operator.lasts = 1000.0
+    lab.experiment("first", control=2, probe=2, copies=2)
+    await lab.start()
+    await lab.settled(lambda: lab.runs("first") == 3)
+    return lab
+
+
 def test_what_is_followed_has_objects_of_described_kinds() -> None:
     async def story() -> None:
-        lab = Lab()
-        lab.operator.lasts = 1000.0
-        lab.experiment("first", control=2, probe=2, copies=2)
-        await lab.start()
-        await lab.settled(lambda: lab.runs("first") == 3)
+        lab = await with_an_experiment_that_runs()
         mirror = Mirror(lab.server, DEFAULTS, Random(1), lambda: clock().timestamp())
         async with mirror.following():
             known = mirror.facts()
@@ -75,11 +80,7 @@ def test_answers_without_the_right_to_list_job_kinds_say_that_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story() -> None:
-        lab = Lab()
-        lab.operator.lasts = 1000.0
-        lab.experiment("first", control=2, probe=2, copies=2)
-        await lab.start()
-        await lab.settled(lambda: lab.runs("first") == 3)
+        lab = await with_an_experiment_that_runs()
         forbid(lab, monkeypatch)
         with caplog.at_level(logging.WARNING):
             taken = await take(lab.server, DEFAULTS, lambda: clock().timestamp())
@@ -108,7 +109,7 @@ def test_a_controller_without_the_right_to_list_job_kinds_waits_and_says_what_to
         with capture_logs() as said:
             starting = asyncio.create_task(lab.start())
             async with asyncio.timeout(600):
-                while not any(each["event"] == "waiting for a right" for each in said):  # noqa: ASYNC110
+                while not any(each["event"] == "waiting for a right" for each in said):  # noqa: ASYNC110  # a log tells no event
                     await asyncio.sleep(0.1)
             allowed.append(JOB_KINDS)
             await starting
