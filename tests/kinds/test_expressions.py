@@ -117,9 +117,18 @@ def test_what_would_cost_too_much_is_refused_at_once(source: str) -> None:
     assert time.process_time() - started < 0.5
 
 
-def test_the_dearest_object_that_is_allowed_takes_little_time() -> None:
-    """A macro that copies its list for each element, as often as the bound allows."""
-    expression = Expression("object.list.map(x, object.list).map(x, object.list)", {"object"})
+@pytest.mark.parametrize(
+    "source",
+    [
+        "object.list.map(x, object.list)",
+        "object.list.map(x, object.list).map(x, object.list)",
+        "object.list.map(x, object.list).filter(x, x == object.list).map(x, object.list)",
+        "object.list.filter(x, object.list == object.list && x in object.list)",
+    ],
+)
+def test_the_dearest_object_that_is_allowed_takes_little_time(source: str) -> None:
+    """Macros that copy their list for each element, as often as the bound allows."""
+    expression = Expression(source, {"object"})
     elements = 1
     while expression.cost([{"list": [1] * (elements + 1)}]) <= MOST_COST:
         elements += 1
