@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from admitter.sandbox.errors import SandboxError
 from admitter.sandbox.nodes import SIMULATED_ANNOTATION
@@ -17,6 +18,9 @@ CONTEXT = "admitter-sandbox"
 """The only context of the sandbox's kubeconfig."""
 
 Kubeconfig = dict[str, Any]
+
+_SERVED_WITHIN = 60
+"""Seconds; a definition is served some tenths of a second after it is made."""
 
 _TOKEN_LIFETIME = "24h"  # noqa: S105 (a duration)
 
@@ -54,6 +58,34 @@ class Cluster:
         """The object, or the list of them, that `kubectl get` with these arguments finds."""
         found: dict[str, Any] = json.loads(self.run_kubectl("get", *arguments, "--output=json"))
         return found
+
+    def await_definitions(self, *names: str) -> None:
+        """Wait until the kinds of definitions are served; without names, those of all definitions.
+
+        `kubectl wait` ends with an error if a definition has no conditions yet.
+
+        Raises:
+            SandboxError: one is not served within a minute.
+        """
+        waiting = Retrying(
+            retry=retry_if_result(bool), wait=wait_fixed(0.2), stop=stop_after_delay(_SERVED_WITHIN)
+        )
+        try:
+            waiting(self._not_established, names)
+        except RetryError as error:
+            names = error.last_attempt.result()
+            raise SandboxError(f"not served after {_SERVED_WITHIN} s: {', '.join(names)}") from error
+
+    def _not_established(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        definitions = self.read("crd")["items"]
+        established = {
+            each["metadata"]["name"]
+            for each in definitions
+            for condition in each.get("status", {}).get("conditions") or []
+            if (condition["type"], condition["status"]) == ("Established", "True")
+        }
+        expected = names or tuple(each["metadata"]["name"] for each in definitions)
+        return tuple(name for name in expected if name not in established)
 
     @property
     def simulated(self) -> bool:

@@ -32,14 +32,15 @@ def test_what_is_made_and_deleted_again_and_again_evicts_seldom(team: Team, atta
         name = f"unused-{next(numbers)}"
         attacker.create(owned(team, name))
         attacker.kubectl("delete", "workload", name)
-    eventually(lambda: evictions_of(team) >= 1, what="a line of the log")
     evictions, kills = evictions_of(team), team.controller.kills - kills
     log.info("%d attempts evicted %d times", next(numbers), evictions)
+    # None, where the controller is so slow that each is gone before it is read.
     assert evictions <= MOST_EVICTIONS * (1 + kills)
     until = waits(team, attacker, numbers)
     honest = job(neighbour, "honest", pods=2, queue="owner", seconds=None)
     team.cluster.run_kubectl("create", "--filename=-", content=json.dumps(honest))
     eventually(lambda: admitted_at(team, neighbour), what="admission of the neighbour's Job")
+    assert evictions_of(team) >= 1
     assert admitted_at(team, neighbour) < until, "others of the queue take back their own at once"
 
 

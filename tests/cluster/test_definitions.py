@@ -56,7 +56,7 @@ def test_jobs_are_admitted_soon_after_all_definitions_are_back(
         own_team.apply(job(own_team.namespace, "waits"))
         eventually(lambda: attempts.number >= ATTEMPTS, timeout=90, what="failures")
         own.run_kubectl("apply", f"--filename={CRDS}")
-        own.run_kubectl("wait", "--for=condition=Established", "crd", *kinds)
+        own.await_definitions(*kinds)
         start = time.monotonic()
         own_team.offers({"cpu": {"on-demand": "4"}})
         offered = time.monotonic()

@@ -63,7 +63,7 @@ def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory)
 def define(cluster: Cluster) -> None:
     """Make the API server serve Experiments."""
     cluster.run_kubectl("create", "-f-", content=json.dumps(definition()))
-    cluster.run_kubectl("wait", "--for=condition=Established", f"crd/experiments.{GROUP}", "--timeout=60s")
+    cluster.await_definitions(f"experiments.{GROUP}")
     eventually(lambda: _accepts(cluster), what="Experiments to be accepted")
 
 

@@ -150,8 +150,7 @@ def test_what_another_system_has_in_a_cluster_is_read_from_there(bare: Cluster) 
     assert (empty.returncode, empty.stdout) == (0, ""), empty.stderr
 
     bare.run_kubectl("create", "--filename=-", content=yaml.safe_dump_all(DEFINITIONS))
-    crds = [f"crd/{each['metadata']['name']}" for each in DEFINITIONS]
-    bare.run_kubectl("wait", "--for=condition=Established", *crds)
+    bare.await_definitions()
     bare.run_kubectl("create", "--filename=-", content=OBJECTS)
 
     kueue = admitter("kueue", *connection, "--report=json")

@@ -87,8 +87,7 @@ def test_the_configuration_and_the_namespaces_of_yunikorn_are_read_from_a_cluste
 
 def test_what_volcano_has_in_a_cluster_is_read_from_there(bare: Cluster) -> None:
     bare.run_kubectl("create", "--filename=-", content=yaml.safe_dump_all(DEFINITIONS))
-    crds = [f"crd/{each['metadata']['name']}" for each in DEFINITIONS]
-    bare.run_kubectl("wait", "--for=condition=Established", *crds)
+    bare.await_definitions()
     bare.run_kubectl("create", "--filename=-", content=VOLCANO)
     answer = admitter("volcano", "--live", f"--kubeconfig={bare.kubeconfig}")
     assert answer.returncode == 1, answer.stderr

@@ -40,7 +40,7 @@ def lab(own: ControlPlane) -> ControlPlane:
     """A cluster with a kind of its own, which is described."""
     own.run_kubectl("create", "-f-", content=json.dumps(definition()))
     own.run_kubectl("create", "-f-", content=json.dumps(ROLE))
-    own.run_kubectl("wait", "--for=condition=Established", "crd/experiments.lab.example.com", "--timeout=60s")
+    own.await_definitions("experiments.lab.example.com")
     kind = experiment(children=[{"group": "batch", "kind": "Job"}], operators=[OPERATOR])
     asyncio.run(_install(own, kind))
     own.run_kubectl("create", "namespace", "lab")

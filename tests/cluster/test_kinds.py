@@ -66,7 +66,7 @@ def probes(control_plane: Cluster) -> Iterator[Cluster]:
         "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [version]},
     }
     control_plane.run_kubectl("apply", "-f-", content=json.dumps(definition))
-    control_plane.run_kubectl("wait", "--for=condition=Established", f"crd/probes.{GROUP}", "--timeout=60s")
+    control_plane.await_definitions(f"probes.{GROUP}")
     yield control_plane
     policies = "validatingadmissionpolicybindings,validatingadmissionpolicies"
     control_plane.run_kubectl("delete", policies, f"--selector={GROUP}=probe")

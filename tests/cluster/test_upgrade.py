@@ -33,7 +33,7 @@ def place(manifest: Json) -> list[str]:
 def install_release(cluster: ControlPlane, release: Path) -> None:
     """What the release had: its definitions, and the objects that were stored under them."""
     cluster.run_kubectl("apply", "--server-side", f"--filename={release / 'crds'}")
-    cluster.run_kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    cluster.await_definitions()
     for manifest in objects(release):
         cluster.run_kubectl("create", "--filename=-", content=json.dumps(manifest))
         if "status" in manifest:

@@ -29,10 +29,6 @@ _CERTIFICATES = Path("k8s-webhook-server", "serving-certs")
 """Where all operators look for the certificate of their webhooks, below the folder for temporary files."""
 
 
-_ESTABLISHED = """--for=jsonpath={.status.conditions[?(@.type=="Established")].status}=True"""
-"""Of definitions that may have no conditions yet, which kubectl takes for an error with `--for=condition`."""
-
-
 def run_operators(plane: ControlPlane, operators: Iterable[Operator], console: Console) -> None:
     """Run operators beside a control plane; those that run already stay.
 
@@ -53,8 +49,7 @@ def run_operators(plane: ControlPlane, operators: Iterable[Operator], console: C
 def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console) -> None:
     objects = [each for root in operator.roots for each in rendered(plane.kubectl, built.manifests / root)]
     _apply(plane, definitions_and_rights(operator, objects))
-    kinds = [f"crd/{each['metadata']['name']}" for each in objects if each["kind"] == DEFINITION]
-    plane.run_kubectl("wait", _ESTABLISHED, "--timeout=60s", *kinds)
+    plane.await_definitions(*(each["metadata"]["name"] for each in objects if each["kind"] == DEFINITION))
 
     folder = plane.folder / "operators" / operator.name
     (port,) = free_ports(1)
