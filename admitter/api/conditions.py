@@ -141,6 +141,8 @@ class EventReason(StrEnum):
     """It will have to stop at the time that the message names."""
     NO_SCHEDULER = "NoScheduler"
     """No scheduler has said anything of its pods: there may be none of the name in its template."""
+    STOPPED = "Stopped"
+    """It was running without admission, as its Workload had been deleted, and is deleted."""
     SUSPENDED = "Suspended"
     """It was set running without admission, and has been suspended again."""
     UNREADABLE = "Unreadable"
@@ -165,6 +167,8 @@ class FinishedReason(StrEnum):
     """Its Job is Complete."""
     JOB_FAILED = "JobFailed"
     """Its Job is Failed."""
+    EVICTED = "Evicted"
+    """Its pods have been evicted, and none were made in their place."""
 
 
 class ActiveReason(StrEnum):

@@ -146,7 +146,7 @@ class JobView(Meta):
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
     # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` what
     # an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
-    # `backoffLimit`
+    # `backoffLimit`; of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions

@@ -62,7 +62,8 @@ class App:
         self.world = world = World()
         self.room = MemoryRoom(world.read_workloads, transport)
         self.kind_returned: Signal[[]] = Signal()  # the API server serves a kind again
-        self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
+        read = [*world.sources, world.read_queued_pods]
+        self.informers = [Informer(transport, source, random, self.kind_returned) for source in read]
         self.kinds = KindInformers(world, transport, random)
         self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
         self.weights = NamespaceWeights(world, self.engine)

@@ -169,7 +169,8 @@ class Gate:
 
     def _unknown(self, title: str, group: str) -> str | None:
         """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""
-        known = self._world.has_kinds or sort_of(title) in self._world.kinds
+        kind = self._world.kinds.get(sort_of(title))
+        known = kind.read if kind is not None else self._world.has_kinds
         return self._world.unknown_kind(title, group) if known else None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:

@@ -6,9 +6,10 @@ are shared, so that a second snapshot of the same moment costs no reading.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from admitter.cache.declared_kinds import declared_kinds
+from admitter.cache.job_resources import OF_PODS
 from admitter.cache.pod_views import loose_usage
 from admitter.cache.views import JobView, WorkloadView, at, parse_workload, timestamp
 from admitter.cache.world import KnownKind, World
@@ -24,6 +25,9 @@ from admitter.policy.intake import Intake
 from admitter.policy.namespace_weights import NamespaceWeights
 from admitter.policy.pending_reservations import keep_reservations
 from admitter.quantities.amounts import InvalidQuantityError
+
+QUEUED_PODS: Final = "queuedpods"
+"""Stands for the plural of pods that name a queue: those that have been started are among the pods too."""
 
 Views = Mapping[str, Mapping[Key, Any]]
 """Parsed objects by the plural of their kind, and by namespace and name."""
@@ -69,6 +73,10 @@ class Snapshot:
         for source in self.world.sources:
             for view in views.get(plural_of(source.path), {}).values():
                 source.store.apply(view)
+        for pod in views.get(QUEUED_PODS, {}).values():
+            self.world.queued_pods.apply(pod)
+        for sort, resource in OF_PODS.items():
+            self.world.kinds[sort] = KnownKind(resource=resource, read=QUEUED_PODS in views)
 
     def _know_kinds(self, read: frozenset[str] | None) -> None:
         """Of a kind that works and was not read, Workloads say what is to be known."""

@@ -16,7 +16,7 @@ from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
 from admitter.quantities.amounts import to_amount
-from tests.apiserver.job_controller import JobController, is_live
+from tests.apiserver.job_controller import JobController, is_live, is_owned
 from tests.apiserver.server import ApiServer, clock
 
 Json = dict[str, Any]
@@ -89,7 +89,8 @@ class Scene:
     def _changed(self, plural: str, _before: Json | None, _after: Json | None) -> None:
         """Add up at each change what is admitted, and what runs."""
         if plural in {"workloads", "pods"}:
-            running = sum(_cpu(pod["spec"]) for pod in self.server.objects["pods"].values() if is_live(pod))
+            pods = [pod for pod in self.server.objects["pods"].values() if is_live(pod)]
+            running = sum(_cpu(pod["spec"]) for pod in pods if not pod["spec"].get("schedulingGates"))
             admitted = sum(self.used(queue) for queue in self._queues())
             if max(running, admitted) > self._total:
                 self.excesses.append(f"{clock():%T}: {admitted} admitted, {running} run")
@@ -106,7 +107,15 @@ class Scene:
         self._running.cancel()
         await asyncio.wait([self._running])
 
-    def submit(self, name: str, queue: str, cpu: int, priority: str = "", pods: int = 1) -> None:
+    def submit(
+        self,
+        name: str,
+        queue: str,
+        cpu: int,
+        priority: str = "",
+        pods: int = 1,
+        labels: dict[str, str] | None = None,
+    ) -> None:
         """A user makes a Job, which the API server suspends."""
         chosen = {"priorityClassName": priority} if priority else {}
         containers = [{"resources": {"requests": {"cpu": str(cpu)}}}]
@@ -114,7 +123,7 @@ class Scene:
             "suspend": True,
             "parallelism": pods,
             "completions": pods,
-            "template": {"spec": {"containers": containers, **chosen}},
+            "template": {"metadata": {"labels": labels or {}}, "spec": {"containers": containers, **chosen}},
         }
         self.server.make(JOBS, {"metadata": {"name": name, "labels": {QUEUE_LABEL: queue}}, "spec": spec})
 
@@ -134,7 +143,7 @@ class Scene:
         """The Workload of a Job."""
         uid = self.job(job)["metadata"]["uid"]
         for raw in self.server.objects["workloads"].values():
-            if raw["metadata"]["ownerReferences"][0]["uid"] == uid:
+            if is_owned(raw, uid):
                 return raw
         return None
 
@@ -152,7 +161,7 @@ class Scene:
         """How many pods of a Job run."""
         uid = self.job(job)["metadata"]["uid"]
         pods = self.server.objects["pods"].values()
-        return sum(is_live(pod) and pod["metadata"]["ownerReferences"][0]["uid"] == uid for pod in pods)
+        return sum(is_live(pod) and is_owned(pod, uid) for pod in pods)
 
     def _queues(self) -> list[str]:
         return [name for _, name in self.server.objects["clusterqueues"]]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from admitter.api.conditions import EvictedReason
+from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import JOB
 from admitter.cache.pod_views import PodView
@@ -27,6 +27,7 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.pod_writes import stop
 from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
@@ -136,7 +137,10 @@ class Evictions:
             await self._free(workload)
         elif not job.suspended:
             left = self._until_acted(workload, job)
-            if left <= 0:
+            if job.resource.is_pods:
+                why = str(workload.condition(ConditionType.EVICTED).get("message", ""))
+                await stop(job, why, self.grace.clock, self.world, self.transport)
+            elif left <= 0:
                 await hold(job, self.world, self.transport)
             elif left < inf:
                 self.again(workload.key, left)

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
+from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Restore
 from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
@@ -22,6 +22,7 @@ from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.pod_writes import stop
 from admitter.controllers.workload.writes import adopt, hold, whole
 from admitter.names import (
     API_VERSION,
@@ -107,7 +108,7 @@ class Jobs:
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
         name, uid = workload.job or ("", "")
-        if not name or self.world.read_job(name) is None:
+        if not name or not self.world.reads(name):
             return None
         try:
             raw = await self.transport.get(self.world.job_path((workload.namespace, name)))
@@ -128,6 +129,10 @@ class Jobs:
             if job.started_by == job.workload and not job.resumed:
                 return  # the Job controller has yet to act on the start: only then can it prove the stop
             job = await self._suspend(job)
+        if job.suspended:  # pods that run are there until they are gone
+            await self._make_workload(job)
+
+    async def _make_workload(self, job: JobView) -> None:
         if not job.queue:
             self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
             return
@@ -172,7 +177,7 @@ class Jobs:
         if self.world.unknown_kind(named[0], job.owner.group if job.owner is not None else ""):
             return True  # it may be there; when that is known, we are here again
         key = (job.namespace, named[0])
-        if self.world.read_job(named[0]) is not None and self.world.jobs.get(key) is None:
+        if self.world.reads(named[0]) and self.world.jobs.get(key) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
                 self.world.take_titled(named[0], await self.transport.get(self.world.job_path(key)))
         return self.world.is_child(job, self._counts)
@@ -252,7 +257,7 @@ class Jobs:
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
-        if job.eviction_time != until:
+        if job.eviction_time != until and not job.resource.is_pods:  # pods are told with those of other kinds
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
             self.world.take_job(job, await self.transport.patch(job.path, body))
 
@@ -283,14 +288,24 @@ class Jobs:
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         if not job.resource.proves:
             await self.eviction.count_pods(workload)
-        succeeded = job.finished == "Complete"
+        succeeded, message = job.finished == "Complete", job.finish_message
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self.eviction.grace.clock())
+        if workload.evicting and job.resource.is_pods and not succeeded:
+            reason, message = (
+                FinishedReason.EVICTED,
+                str(workload.condition(ConditionType.EVICTED).get("message", "")),
+            )
+        body = status.finished(workload, reason, message, self.eviction.grace.clock())
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
+        if job.resource.is_pods:
+            words = "deleted: it ran without admission, since its Workload is gone"
+            await stop(job, words, self.eviction.grace.clock, self.world, self.transport)
+            self._tell(job, EventReason.STOPPED, words)
+            return job
         suspended = await hold(job, self.world, self.transport)
         words = "suspended until it is admitted: it was set running without admission"
         self._tell(job, EventReason.SUSPENDED, words)
