@@ -21,7 +21,8 @@ def texts_of(*kinds: str) -> str:
 def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
     policies = texts_of("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
     accounts = set(re.findall(r"system:serviceaccount:[a-z:-]+", policies))
-    accounts_of = ("job", "cronjob", "namespace")
+    of_jobs, of_pods = ("job", "cronjob"), ("replicaset", "statefulset", "daemon-set", "replication")
+    accounts_of = (*of_jobs, *of_pods, "deployment", "namespace")
     of_kubernetes = {f"system:serviceaccount:kube-system:{name}-controller" for name in accounts_of}
     of_kubernetes.add("system:serviceaccount:kube-system:generic-garbage-collector")
     assert accounts == {names.CONTROLLER_USER, *of_kubernetes}
