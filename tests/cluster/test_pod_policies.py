@@ -233,7 +233,8 @@ def test_pods_of_a_job_are_counted_with_it(attacker: Attacker) -> None:
 def test_pods_that_kubernetes_makes_of_a_template_with_a_queue_are_gated(
     attacker: Attacker, kind: str
 ) -> None:
-    attacker.create(maker(attacker.namespace, kind, "work", annotations=NOTES))
+    forged = NOTES | {"admitter.dev/pod-group-owner": "leaderworkerset/other"}
+    attacker.create(maker(attacker.namespace, kind, "work", annotations=forged))
     eventually(lambda: pods(attacker, "work"), what="a pod")
     made = pods(attacker, "work")[0]
     assert gates(made) == [GATE]
