@@ -110,7 +110,8 @@ def test_the_account_is_the_one_that_is_bound_and_deployed() -> None:
     by_kind = {manifest["kind"]: manifest for manifest in ALL}
     account = {"name": names.SERVICE_ACCOUNT, "namespace": names.NAMESPACE}
     assert account.items() <= by_kind["ServiceAccount"]["metadata"].items()
-    assert by_kind["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", **account}]
+    bindings = {m["metadata"]["name"]: m for m in ALL if m["kind"] == "ClusterRoleBinding"}
+    assert bindings[names.SERVICE_ACCOUNT]["subjects"] == [{"kind": "ServiceAccount", **account}]
     pod = by_kind["Deployment"]["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == names.SERVICE_ACCOUNT
     assert pod["containers"][0]["image"] == f"admitter:{__version__}"

@@ -236,7 +236,7 @@ class Watcher:
                 self._pod(pod_uid, pod, moment)
 
     def _pod(self, uid: str, fact: PodSeen, moment: Moment) -> None:
-        """A pod; while order is unknown, one whose Job was not seen started yet waits for that.
+        """A pod; while order is unknown, one of a Job that was not seen started yet waits for that.
 
         What was not heard of comes in the order of last changes, and a Job changes after its pods.
         """
