@@ -16,8 +16,6 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-GATED = {"schedulingGates": [{"name": GATE}]}
-
 
 @pytest.fixture
 def user(own: ControlPlane, own_team: Team) -> Attacker:
@@ -62,7 +60,7 @@ def test_in_a_managed_namespace_it_brings_its_gate_along(user: Attacker) -> None
         user.create(pod(user.namespace, "eager", None))
     with user.refused("has no MutatingAdmissionPolicy that adds it: write it into spec.schedulingGates"):
         user.create(pod(user.namespace, "eager"))
-    user.create(pod(user.namespace, "work", **GATED))
+    user.create(pod(user.namespace, "work", schedulingGates=[{"name": GATE}]))
     with user.refused("is removed by Admitter's controller alone"):
         user.patch("pod", "work", {"spec": {"schedulingGates": None}})
     with user.refused("stays as it is"):
