@@ -55,7 +55,9 @@ _METADATA: Final = needed(
         creationTimestamp=_Time | None,
         generation=int,
         managedFields=several(fields(subresource=str, time=_Time | None)),
-        ownerReferences=several(fields(kind=needed(str), name=needed(str), uid=needed(str), controller=bool)),
+        ownerReferences=several(
+            fields(apiVersion=str, kind=needed(str), name=needed(str), uid=needed(str), controller=bool)
+        ),
     )
 )
 _CONDITIONS: Final = conditions(_Time | None, int)
@@ -69,6 +71,8 @@ _POD_FIELDS: Final[dict[str, Type]] = {
     "priorityClassName": str,
     "runtimeClassName": str,
     "nodeName": str,
+    "activeDeadlineSeconds": int,
+    "schedulingGates": several(fields(name=needed(str))),
 }
 _POD_SPEC: Final = fields(containers=needed(containers(_Quantities, least=1)), **_POD_FIELDS)
 _POD_METADATA: Final = fields(labels=Texts, annotations=_Annotations)

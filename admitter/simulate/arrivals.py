@@ -21,6 +21,7 @@ from admitter.simulate.lifecycles import Lifecycles
 from admitter.simulate.manifests import Change, Invalid, Timeline, runtime
 from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.placing import Placing, SimulatedGenerator, since_now
+from admitter.simulate.pod_arrivals import PodArrivals, again
 
 Json = dict[str, Any]
 
@@ -36,6 +37,7 @@ class Arrivals:
         self._generator = SimulatedGenerator(self._world)
         self._placing = Placing(self._world, self._catalog)
         self._objects = Objects(self._world)
+        self._pods = PodArrivals(self._world, self._objects, lifecycles, self._invalid)
         self._changes = list(reversed(timeline.changes))
         self._now = timeline.start
         self._unqueued: dict[Key, Json] = {}
@@ -58,6 +60,7 @@ class Arrivals:
             defined |= self._apply(self._changes.pop())
         if defined:
             self._generate()
+        self._pods.take_in(now)
         self._catalog.refresh()
         if defined or self._arriving:
             defined |= self._find_queues()
@@ -72,6 +75,7 @@ class Arrivals:
         raw = {**manifest, "metadata": completed}
         alone: dict[str, Callable[..., None]] = {
             "Job": self._job,
+            "Pod": self._pods.put,
             "Workload": self._workload,
             "Node": self._node,
         }
@@ -89,6 +93,11 @@ class Arrivals:
             self._objects.put(kind, raw)
         self._note(kind, key[1])
         return True
+
+    def _invalid(self, found: Invalid) -> None:
+        """An object can't be used; of what is said of many pods of one object once is enough."""
+        if found not in self.errors:
+            self.errors.append(found)
 
     def _note(self, kind: str, name: str) -> None:
         """Have the catalog look at a definition again."""
@@ -217,9 +226,10 @@ class Arrivals:
         except InvalidQuantityError:
             return  # reported when the Job came
         if spec != item.view.spec:
+            created = timestamp(item.view.created)
+            if item.job.resource.is_pods:
+                item.view = again(item, spec, self._world, self._objects.version, created)
+                return
             metadata = {"namespace": item.view.namespace, "name": item.view.name, "uid": item.view.uid}
-            version = {
-                "resourceVersion": self._objects.version,
-                "creationTimestamp": timestamp(item.view.created),
-            }
+            version = {"resourceVersion": self._objects.version, "creationTimestamp": created}
             item.view = parse_workload({"metadata": metadata | version, "spec": spec})

@@ -55,7 +55,7 @@ class DescribedKinds:
         kind = self._find(manifest)
         assert kind is not None, "it is described"
         metadata = manifest["metadata"]
-        related = partial(self._related, metadata["namespace"])
+        related = partial(self.related, metadata["namespace"])
         found = kind.pod_sets(manifest, related, self._kinds.embedded)
         state = kind.state(manifest)
         name = kind.priority_class(manifest, found, related)
@@ -89,7 +89,7 @@ class DescribedKinds:
             if not owner.get("controller"):
                 continue
             key = (str(owner.get("apiVersion")), owner["kind"], owner["name"])
-            parent = self._related(metadata.get("namespace", ""), *key)
+            parent = self.related(metadata.get("namespace", ""), *key)
             kind = self._find(parent)
             if parent is None or kind is None or (_names_queue(manifest) and not _names_queue(parent)):
                 continue
@@ -143,7 +143,7 @@ class DescribedKinds:
                     found[keys] = each
         return found
 
-    def _related(self, namespace: str, version: str, kind: str, name: str) -> Json | None:
+    def related(self, namespace: str, version: str, kind: str, name: str) -> Json | None:
         """An object in a namespace, or one of which no namespace is said."""
         found = (self._objects.get((place, version, kind, name)) for place in (namespace, None))
         return next(filter(None, found), None)

@@ -28,6 +28,7 @@ from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.simulate.items import End, Event, Item, Key, Run
+from admitter.simulate.made_anew import ends_evicted, wait_again
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
@@ -215,7 +216,18 @@ class Lifecycles:
                 self._take(item, Step.RELEASE)
                 item.admission = None
                 self._engine.apply(Release(item.view.uid))
+                if self._is_over(item):
+                    self._enter(item, Phase.FINISHED)
                 self.evaluate(item)
+
+    def _is_over(self, item: Item) -> bool:
+        """Whether what was evicted does not wait again; pods that do are made anew."""
+        if item.job is None or not item.job.resource.is_pods:
+            return False
+        if ends_evicted(self._snapshot.world, item.job):
+            return True
+        wait_again(self._snapshot.world, item.job)
+        return False
 
     def _admit(self, item: Item, admission: Admission, now: float) -> None:
         self._take(item, Step.ADMIT)

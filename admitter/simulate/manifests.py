@@ -20,6 +20,7 @@ from admitter.names import (
     SIMULATED_UNTIL_ANNOTATION,
 )
 from admitter.quantities.durations import InvalidDurationError, parse_duration
+from admitter.simulate import pods
 from admitter.simulate.described import DESCRIBED, DescribedKinds, job_kinds_in
 
 Json = dict[str, Any]
@@ -33,13 +34,14 @@ READ: Final = {
     ("scheduling.k8s.io/v1", "PriorityClass"),
     ("node.k8s.io/v1", "RuntimeClass"),
     ("batch/v1", "Job"),
+    pods.POD,
     *((API_VERSION, kind) for kind in OWN),
 }
 """Kinds that matter here; others are ignored."""
 
 SNAPSHOT: Final = (API_VERSION, "Snapshot")
 
-NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job"} | {
+NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job", "Pod"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
 }
 DEFAULT_START: Final = "2000-01-01T00:00:00Z"
@@ -88,6 +90,7 @@ def read(
         ManifestError: a file can't be read; with its name and the reason.
     """
     objects: list[Json] = []
+    makers: list[tuple[Json, list[Json]]] = []
     errors: list[Invalid] = []
     begins: float | None = None
     everything = list(documents(paths))
@@ -106,19 +109,22 @@ def read(
         if found is None:
             assert isinstance(manifest, dict)
             try:
-                objects += _counted(manifest, kinds)
+                counted = _counted(manifest, kinds)
+                makers.append((manifest, counted))
+                objects += counted
             except (KindError, InvalidDurationError) as error:
                 found = str(error)
         if found:
             errors.append(Invalid(title(manifest, place), found))
     errors += [each for defect in kinds.defects() if (each := Invalid(*defect)) not in errors]
+    pods.end_left_out(makers)
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
     start = seconds(min(given, key=seconds, default=DEFAULT_START)) if begins is None else begins
     return Timeline(start, sorted(_changes(objects, start)), errors)
 
 
 def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
-    """What is decided about: the object itself, the Job that stands for it, or nothing for a child.
+    """What is decided about: the object itself, a Job or pods that stand for it, or nothing for a child.
 
     Raises:
         KindError: its pods can't be counted.
@@ -126,6 +132,8 @@ def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
     """
     if "ownerReferences" in manifest["metadata"] and kinds.is_child(manifest):
         return []
+    if pods.is_pods(manifest):
+        return [] if pods.belongs(manifest, kinds.related) else pods.pods_of(manifest)
     if not _is_read(manifest):
         return [kinds.as_job(manifest)]
     manifest.pop(DESCRIBED, None)
@@ -141,13 +149,14 @@ def _problem(manifest: object, namespace: str, kinds: DescribedKinds) -> str | N
         return "apiVersion: is missing" if version is None else "apiVersion: Input should be a valid string"
     if (version, kind) == SNAPSHOT:
         return "is a snapshot of a cluster and no manifest: --state takes it"
-    described = not _is_read(manifest)
-    if described and not kinds.describe(manifest):
+    is_pods = pods.is_pods(manifest)
+    described = not is_pods and not _is_read(manifest)
+    if (is_pods and not pods.names_queue(manifest)) or (described and not kinds.describe(manifest)):
         return ""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         return "metadata.name: is missing"
-    if kind not in NAMESPACED and not described:
+    if kind not in NAMESPACED and not described and not is_pods:
         metadata.pop("namespace", None)
     elif metadata.get("namespace", "") == "":
         metadata["namespace"] = namespace
@@ -166,9 +175,12 @@ def _kind_of(manifest: Json) -> tuple[Any, Any]:
 
 def _wrong(manifest: Json, *, described: bool) -> str | None:
     """Which fields of an object of a known kind are wrong, and why; annotations are texts if none is."""
-    model = OWN.get(manifest["kind"]) if not described else None
-    found = problems(model, manifest) if model is not None else []
-    wrong = "; ".join(str(problem) for problem in found) or shape_problem(manifest, described=described)
+    if pods.is_pods(manifest):
+        wrong = pods.problem(manifest)
+    else:
+        model = OWN.get(manifest["kind"]) if not described else None
+        found = problems(model, manifest) if model is not None else []
+        wrong = "; ".join(str(problem) for problem in found) or shape_problem(manifest, described=described)
     if wrong is not None:
         return wrong
     for place in (manifest["metadata"], _template_metadata(manifest) if not described else {}):
@@ -195,7 +207,7 @@ def _time_problem(metadata: Json) -> str | None:
 def _changes(objects: list[Json], start: float) -> Iterator[Change]:
     for serial, manifest in enumerate(objects):
         metadata, time = manifest["metadata"], start
-        if manifest["kind"] in {"Job", "Workload"} and metadata.get("creationTimestamp"):
+        if manifest["kind"] in {"Job", "Pod", "Workload"} and metadata.get("creationTimestamp"):
             time = seconds(metadata["creationTimestamp"])
         begins = _annotation(metadata, SIMULATED_AT_ANNOTATION)
         yield Change(time if begins is None else start + begins, serial, manifest)

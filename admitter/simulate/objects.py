@@ -22,7 +22,8 @@ class Objects:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._serial = max(source.store.version for source in world.sources)
+        versions = (source.store.version for source in world.sources)
+        self._serial = max(*versions, world.queued_pods.version)
         self._lives: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
         self._uids: dict[str, str] = {}
@@ -42,6 +43,7 @@ class Objects:
             "CompositeElasticQuota": world.composite_elastic_quotas,
             "JobKind": world.job_kinds,
             "Job": world.jobs,
+            "Pod": world.queued_pods,
             "Workload": world.workloads,
             "Node": world.nodes,
         }

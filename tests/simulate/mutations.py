@@ -103,6 +103,46 @@ def workload() -> Json:
     return made("Workload", "w", "t", metadata=metadata, spec=spec | {"podSets": [pod_set]}, status=status)
 
 
+def queued_pod() -> Json:
+    """A pod of a group, with all that is read of one."""
+    annotations = {
+        "admitter.dev/pod-group-size": "1",
+        "admitter.dev/retriable-in-group": "false",
+        "admitter.dev/user": "ada",
+        "admitter.dev/simulated-runtime": "10s",
+        "admitter.dev/expected-runtime": "10s",
+    }
+    metadata = {
+        "labels": {"admitter.dev/queue-name": "q", "admitter.dev/pod-group": "tune"},
+        "annotations": annotations,
+        "creationTimestamp": MOMENT,
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Any", "name": "any", "uid": "u", "controller": True}
+        ],
+    }
+    gates = {"schedulingGates": [{"name": "example.com/other"}], "activeDeadlineSeconds": 100}
+    spec = template()["spec"] | gates
+    return made("Pod", "tune-0", "t", api="v1", metadata=metadata, spec=spec, status={"phase": "Pending"})
+
+
+def makers() -> list[Json]:
+    """What makes queued pods."""
+    labels, pods = {"labels": {"admitter.dev/queue-name": "q"}}, {"replicas": 2, "template": template()}
+    sets = {"size": 2, "leaderTemplate": template(), "workerTemplate": template()}
+    groups = {"replicas": 2, "startupPolicy": "LeaderReady", "leaderWorkerTemplate": sets}
+    return [
+        made("Deployment", "chat", "t", api="apps/v1", metadata=labels, spec=pods),
+        made("StatefulSet", "db", "t", api="apps/v1", metadata=labels, spec=pods),
+        made(
+            "LeaderWorkerSet",
+            *("llm", "t"),
+            api="leaderworkerset.x-k8s.io/v1",
+            metadata=labels,
+            spec=groups,
+        ),
+    ]
+
+
 def quotas(**quota: str) -> list[Json]:
     """The resources of a queue or Cohort."""
     return [
@@ -196,7 +236,7 @@ def others() -> list[Json]:
 
 def world() -> list[Json]:
     """All of it."""
-    return [*others(), *definitions(), job(), workload()]
+    return [*others(), *definitions(), job(), workload(), queued_pod(), *makers()]
 
 
 def paths(value: object, at: Path = ()) -> list[Path]:
