@@ -43,6 +43,7 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Examples:
     - `admitter history job/train-7 -n team-a`
+    - `admitter history podgroup/tune -n team-a`: a group of pods, with the events on its pods
     - `admitter history -A --reason Preempted`: all preemptions, with the preemptors
     """
     named = job_named(name) if name is not None else None

@@ -8,6 +8,7 @@ import typer
 
 from admitter.api.kinds import KINDS
 from admitter.cli.complaints import CommandError
+from admitter.policy.snapshot import QUEUED_PODS
 from admitter.simulate.manifests import READ
 
 _BEFORE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]*")
@@ -27,12 +28,15 @@ _SHORT: Final = {
 PLURALS: Final = {
     **{kind: f"{kind.lower()}{'es' if kind.endswith('s') else 's'}" for _, kind in READ},
     **{kind.__name__: kind.plural for kind in KINDS},
+    "Pod": QUEUED_PODS,
 }
 """By kind, what its collection is called."""
 _KINDS: Final = {
     **_SHORT,
     **{kind.lower(): kind for kind in PLURALS},
     **{plural: kind for kind, plural in PLURALS.items()},
+    "po": "Pod",
+    "pods": "Pod",
 }
 
 
@@ -66,6 +70,8 @@ def one_named(
     found = kind_named(kind)
     if found is None and described and _DESCRIBED.fullmatch(kind) and name:
         return kind.lower().partition(".")[0], name
+    if found == "Pod" and described and name:
+        return "pod", name
     if found is None:
         raise typer.BadParameter(f"{text!r} is not {forms}; -n names the namespace")
     if found not in kinds or not name:

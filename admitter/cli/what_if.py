@@ -49,6 +49,8 @@ Json = dict[str, Any]
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""
+_WORK: Final = {"Job", "Pod"}
+"""Kinds of what is queued."""
 LIMITS: Final = (
     "This is by what LocalQueues tell. Not looked at: labels of flavors, priorities, evictions, and what "
     "waits in other namespaces."
@@ -167,7 +169,7 @@ def _look_restricted(
         CommandError: something else is to be tried.
     """
     namespaces = {change.object["metadata"].get("namespace", "") for change in changes}
-    if len(namespaces) != 1 or any(change.gone or change.object["kind"] != "Job" for change in changes):
+    if len(namespaces) != 1 or any(change.gone or change.object["kind"] not in _WORK for change in changes):
         raise CommandError(f"{error} Without it only further Jobs of one namespace can be tried.")
     (namespace,) = namespaces
     taken, controllers = look_at_namespace(kubeconfig, context, config, namespace, OF_A_NAMESPACE)
@@ -179,7 +181,8 @@ def _look_restricted(
             raise CommandError(f"{error} LocalQueue {queue} tells nothing of its ClusterQueue.")
         if words := obstacle_of(known, (namespace, queue)):
             typer.echo(visible(f"Warning: LocalQueue {queue} admits nothing now: {words}"), err=True)
-    pods = (change.object["spec"]["template"]["spec"] for change in changes)
+    specs = (change.object["spec"] for change in changes)
+    pods = (spec["template"]["spec"] if "template" in spec else spec for spec in specs)
     classes = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
     return stand_in(taken, namespace, classes), controllers
 
@@ -197,7 +200,7 @@ def _at_once(known: Facts, changes: list[Change]) -> Iterator[Change]:
         name = "/".join(filter(None, key))
         if change.gone and key not in there:
             raise ManifestError(f"{kind} {name}: can't be deleted, it is not there")
-        if not change.gone and kind in {"Job", "Workload"} and key in there:
+        if not change.gone and kind in {*_WORK, "Workload"} and key in there:
             raise ManifestError(
                 f"{title_of(change.object)}: is there already; only further ones can be tried"
             )

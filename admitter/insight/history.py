@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.cache.job_resources import is_meant, titled
+from admitter.cache.job_resources import GROUP_SORT, POD, is_meant, titled
 from admitter.cache.views import WorkloadView
+from admitter.client.errors import ClusterError
 from admitter.client.transport import Json, Transport
 from admitter.insight.listing import job_name
 from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import readable
-from admitter.names import API_VERSION, CONTROLLER_NAME, GROUP
+from admitter.names import API_VERSION, CONTROLLER_NAME, GROUP, POD_GROUP_LABEL, QUEUE_LABEL
 
 _REPORTED: Final = (
     ("Finished", "True", ""),
@@ -61,8 +62,22 @@ async def read(
     if named is None:
         return sorted(found)
     kind, name = named
-    wanted = {job for (_, workload), job in names.items() if workload == name}
+    members = await _members(transport, scope, name) if kind in {None, GROUP_SORT} else set()
+    wanted = members | {job for (_, workload), job in names.items() if workload == name}
     return sorted(each for each in found if each.name in wanted or is_meant(each.name, kind, name))
+
+
+async def _members(transport: Transport, scope: str, group: str) -> set[str]:
+    """The pods of a group that are there, as messages name them; none where its user may not list pods.
+
+    Events on a group are about one of its pods: a group is no object.
+    """
+    path, selector = f"/api/v1{scope}/pods", f"{POD_GROUP_LABEL}={group},{QUEUE_LABEL}"
+    try:
+        found = [raw["metadata"] async for raw in listed(transport, path, {"labelSelector": selector})]
+    except ClusterError:
+        return set()
+    return {titled(POD.group, POD.kind, metadata["name"]) for metadata in found}
 
 
 def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[HistoryEntry]:

@@ -12,10 +12,11 @@ from admitter.cache.declared_kinds import described_by
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
+from admitter.insight import lint_pods
 from admitter.insight.controller_status import ControllerStatus
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, NAMESPACE
 from admitter.policy.defects import Defect
-from admitter.policy.snapshot import Snapshot
+from admitter.policy.snapshot import QUEUED_PODS, Snapshot
 from admitter.quantities.amounts import display
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.quotas.nodes import has_labels, is_open, totals
@@ -23,11 +24,11 @@ from admitter.quotas.nodes import has_labels, is_open, totals
 KINDS: Final = frozenset(
     {
         *("resourceflavors", "cohorts", "clusterqueues", "localqueues", "placementpolicies"),
-        "jobkinds",
+        *("jobkinds", QUEUED_PODS),
         *("elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
     }
 )
-"""Plurals of the kinds that the rules check. No rule reads a Job."""
+"""Plurals of the kinds that the rules check. No rule reads a Job; some read queued pods."""
 
 _WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_NOT_FOUND})
 """Reasons of defects with which an object still works."""
@@ -377,6 +378,10 @@ def nothing_to_give(given: LintedConfiguration) -> Iterator[Found]:
 
 RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
     ("LeadsNowhere", Severity.ERROR, leads_nowhere),
+    ("NoSuchQueue", Severity.ERROR, lint_pods.no_such_queue),
+    ("GroupWithoutSize", Severity.ERROR, lint_pods.group_without_size),
+    ("GroupSizesDiffer", Severity.WARNING, lint_pods.group_sizes_differ),
+    ("TooManyShapes", Severity.ERROR, lint_pods.too_many_shapes),
     ("NotSelected", Severity.ERROR, not_selected),
     ("NobodyMayUse", Severity.WARNING, nobody_may_use),
     ("MoreThanNodes", Severity.WARNING, more_than_nodes),

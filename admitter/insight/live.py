@@ -20,7 +20,7 @@ from admitter.following.kind_informers import KindInformers
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.lease_watch import LeaseWatch
 from admitter.insight.pages import spelled, without_right
-from admitter.policy.snapshot import Facts, Snapshot, plural_of
+from admitter.policy.snapshot import Facts, Snapshot, sources_of
 
 REST: Final = 4.0
 """The pause after a snapshot, in multiples of the time it took: most of the time is left for other work."""
@@ -43,16 +43,17 @@ class Mirror:
         """
         self._settings = settings
         self._now = now
-        self._sources = [replace(source, store=Store(remembered=0)) for source in World().sources]
+        kept = sources_of(World()).items()
+        self._sources = {name: replace(source, store=Store(remembered=0)) for name, source in kept}
         self._described = World()  # the objects of described kinds, and nothing else
-        self._described.job_kinds = next(s.store for s in self._sources if plural_of(s.path) == "jobkinds")
+        self._described.job_kinds = self._sources["jobkinds"].store
         self._kinds = KindInformers(self._described, transport, random)
-        self._informers = [Informer(transport, source, random) for source in self._sources]
+        self._informers = [Informer(transport, source, random) for source in self._sources.values()]
         self._leases = LeaseWatch(transport)
         self._transport = transport
         self._changed = asyncio.Event()
         self.revision = 0  # grows with every change
-        for source in self._sources:
+        for source in self._sources.values():
             source.store.listen(self._note)
         self._described.jobs.listen(self._note)
 
@@ -66,7 +67,7 @@ class Mirror:
         Raises:
             DeniedError: the user may not list a kind.
         """
-        for source in self._sources:
+        for source in self._sources.values():
             try:
                 await self._transport.get(source.path, {"limit": "1"})
             except ApiError as error:
@@ -84,7 +85,7 @@ class Mirror:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=f"informer {each.path}") for each in self._informers]
             tasks.append(group.create_task(self._leases.follow(), name="leases"))
-            for source, informer in zip(self._sources, self._informers, strict=True):
+            for source, informer in zip(self._sources.values(), self._informers, strict=True):
                 await (informer.tried if source.optional else informer.synced).wait()
             tasks.append(group.create_task(self._kinds.run(), name="kinds"))
             await self._kinds.synced.wait()
@@ -104,7 +105,7 @@ class Mirror:
         return self._leases.status()
 
     def facts(self) -> Facts:
-        views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
+        views = {name: {view.key: view for view in each.store} for name, each in self._sources.items()}
         views["jobs"] |= {job.key: job for job in self._described.jobs}
         kinds = (kind for sort, kind in self._described.kinds.items() if sort and kind.source is not None)
         read = frozenset(kind.resource.collection for kind in kinds if not kind.problem)

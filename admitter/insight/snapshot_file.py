@@ -28,7 +28,7 @@ from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
-from admitter.policy.snapshot import Facts, plural_of
+from admitter.policy.snapshot import QUEUED_PODS, Facts, sources_of
 from admitter.visible import visible
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ _SETTINGS: Final = fields(
     gpuResources=needed(dict[str, Annotated[int, Field(ge=1)] | None]),
 )
 _FILE: Final = fields(taken=needed(str), settings=needed(_SETTINGS), objects=needed(dict[str, list[Any]]))
-_OWNED: Final = frozenset({"jobs", "pods", "workloads"})
+_OWNED: Final = frozenset({"jobs", "pods", QUEUED_PODS, "workloads"})
 """Kinds with labels that users choose freely."""
 _ENDS: Final = ("activeDeadlineSeconds",)
 """Fields that bound the runtime of a Job's pods."""
@@ -120,6 +120,14 @@ def _pod(raw: Json) -> Json:
     return {"spec": kept_template(raw["spec"]), "status": {"phase": (raw.get("status") or {}).get("phase")}}
 
 
+def _queued_pod(raw: Json) -> Json:
+    spec, status = raw["spec"], raw.get("status") or {}
+    kept = {field: spec[field] for field in ("schedulingGates", *_ENDS) if field in spec}
+    told = {field: status[field] for field in ("phase", "reason") if field in status}
+    disruptions = [c for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"]
+    return {"spec": {**kept_template(spec), **kept}, "status": {**told, "conditions": disruptions}}
+
+
 def _node(raw: Json) -> Json:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     ready = [c for c in status.get("conditions") or () if c["type"] == "Ready"]
@@ -136,6 +144,7 @@ def _resource_quota(raw: Json) -> Json:
 _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
     "jobs": _job,
     "pods": _pod,
+    QUEUED_PODS: _queued_pod,
     "nodes": _node,
     "namespaces": lambda _: {},
     "resourcequotas": _resource_quota,
@@ -188,8 +197,9 @@ def parsed(place: str, document: Any) -> SnapshotFile:  # noqa: ANN401  # whatev
         made = Settings(
             RequeueBy(settings["requeueBy"]), GpuSettings(settings["gpuMemoryGB"], settings["gpuResources"])
         )
-        plurals = [plural_of(source.path) for source in World().sources]
-        known = {plural: objects.get(plural, []) for plural in plurals}
+        known = {plural: objects.get(plural, []) for plural in sources_of(World())}
+        if QUEUED_PODS not in objects:
+            del known[QUEUED_PODS]  # nothing is known of them
         known |= {name: of_kind for name, of_kind in objects.items() if "." in name}
         return SnapshotFile(seconds(whole["taken"]), made, known)
     except ValidationError as error:
@@ -203,7 +213,8 @@ def facts(snapshot: SnapshotFile) -> Facts:
     """The facts of a snapshot. An unreadable object is logged and left out, except for the quota it holds."""
     views = {
         plural: {view.key: view for view in readable(snapshot.objects[plural], plural)}
-        for plural in (plural_of(source.path) for source in World().sources)
+        for plural in sources_of(World())
+        if plural in snapshot.objects
     }
     read = set()
     for kind in declared_kinds(views["jobkinds"].values()):
@@ -221,7 +232,7 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
 
     Answers about other objects do not need it.
     """
-    return _read(raws, plural, World().source_of(plural))
+    return _read(raws, plural, sources_of(World())[plural])
 
 
 def _read(raws: Iterable[Json], plural: str, source: Source[Any]) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from admitter.convert.settings import Settings
 from admitter.insight.described import described
 from admitter.insight.pages import listed, without_right
 from admitter.insight.snapshot_file import SnapshotFile, reduced, say_left_out
-from admitter.policy.snapshot import plural_of
+from admitter.policy.snapshot import QUEUED_PODS, sources_of
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +37,30 @@ async def take(
         DeniedError: its user may not read a kind.
         ClusterError: the API server does not answer, or does not know a kind.
     """
-    sources = World().sources
+    sources = sources_of(World())
     taken = now()
-    read = [
-        replace(source, path=collection(source.path, namespace))
-        for source in sources
-        if kinds is None or plural_of(source.path) in kinds
-    ]
-    lists: list[list[Json]] = []
+    read = {
+        plural: replace(source, path=collection(source.path, namespace))
+        for plural, source in sources.items()
+        if kinds is None or plural in kinds
+    }
+    objects: dict[str, list[Json]] = {plural: [] for plural in sources}
     denied: list[DeniedError] = []  # for kinds without which answers can be given
-    answers = await asyncio.gather(*(_listed(transport, source) for source in read), return_exceptions=True)
-    for source, found in zip(read, answers, strict=True):
+    tried = (_listed(transport, plural, source) for plural, source in read.items())
+    answers = await asyncio.gather(*tried, return_exceptions=True)
+    for (plural, source), found in zip(read.items(), answers, strict=True):
         if source.optional and isinstance(found, DeniedError):
             denied.append(found)
-            lists.append([])
         elif source.optional and isinstance(getattr(found, "__cause__", None), NotFoundError):
-            lists.append([])
+            continue
         elif isinstance(found, BaseException):  # the first in order, so that the same is said each time
             raise found
         else:
-            lists.append(found)
+            objects[plural] = found
     for error in denied:
         log.warning(without_right(error))
-    objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
-    objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
+    if QUEUED_PODS not in read:
+        del objects[QUEUED_PODS]  # nothing is known of them then
     objects.update(await described(transport, objects["jobkinds"]))
     return SnapshotFile(taken, settings, objects)
 
@@ -71,10 +71,10 @@ def collection(path: str, namespace: str) -> str:
     return f"{above}/namespaces/{namespace}/{plural}" if namespace else path
 
 
-async def _listed(transport: Transport, source: Source[Any]) -> list[Json]:
+async def _listed(transport: Transport, plural: str, source: Source[Any]) -> list[Json]:
     """The readable objects of a collection, reduced to what decisions depend on."""
     query = {"labelSelector": source.selector} if source.selector else {}
-    plural, found = plural_of(source.path), []
+    found = []
     async for item in listed(transport, source.path, query):
         try:
             made = reduced(plural, item)

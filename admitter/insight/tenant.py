@@ -12,13 +12,13 @@ from admitter.cache.views import ObjectView, WorkloadView
 from admitter.client.store import Key
 from admitter.insight.listing import Row, in_order, job_name
 from admitter.names import ELASTIC_QUOTA_QUEUE
-from admitter.policy.snapshot import Facts
+from admitter.policy.snapshot import QUEUED_PODS, Facts
 
 Json = dict[str, Any]
 
 TOLD: Final = {"workloads", "localqueues", "elasticquotas"}
 """Plurals of kinds that tell users of a namespace what becomes of their Jobs."""
-OF_A_NAMESPACE: Final = TOLD | {"jobs", "pods", "limitranges"}
+OF_A_NAMESPACE: Final = TOLD | {"jobs", "pods", QUEUED_PODS, "limitranges"}
 """Plurals of kinds that the role `view` in a namespace lets read."""
 
 

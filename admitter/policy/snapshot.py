@@ -4,8 +4,8 @@
 are shared, so that a second snapshot of the same moment costs no reading.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from admitter.cache.declared_kinds import declared_kinds
@@ -13,6 +13,7 @@ from admitter.cache.job_resources import OF_PODS
 from admitter.cache.pod_views import loose_usage
 from admitter.cache.views import JobView, WorkloadView, at, parse_workload, timestamp
 from admitter.cache.world import KnownKind, World
+from admitter.client.source import Source
 from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
@@ -49,6 +50,29 @@ def plural_of(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
+def sources_of(world: World) -> dict[str, Source[Any]]:
+    """Where all is read that a snapshot has, by what it is called there."""
+    return {plural_of(each.path): each for each in world.sources} | {QUEUED_PODS: world.read_queued_pods}
+
+
+def jobs_in(known: Facts) -> dict[Key, JobView]:
+    """All job objects, those included that are pods or groups of them."""
+    world = World()
+    for pod in known.views.get(QUEUED_PODS, {}).values():
+        world.queued_pods.apply(pod)
+    return {**known.views.get("jobs", {}), **{job.key: job for job in world.jobs}}
+
+
+def only(known: Facts, kept: Container[Key]) -> Facts:
+    """The facts with only some Workloads, and what these were made for."""
+    views: dict[str, Mapping[Key, Any]] = {**known.views}
+    views["workloads"] = {key: view for key, view in known.views.get("workloads", {}).items() if key in kept}
+    for plural in known.views.keys() & {"jobs", QUEUED_PODS}:
+        made_for = known.views[plural].items()
+        views[plural] = {key: each for key, each in made_for if (each.namespace, each.workload) in kept}
+    return replace(known, views=views)
+
+
 class Snapshot:
     """World and engine at one moment."""
 
@@ -69,11 +93,9 @@ class Snapshot:
         self._take_in()
 
     def _fill(self, views: Views) -> None:
-        for source in self.world.sources:
-            for view in views.get(plural_of(source.path), {}).values():
+        for plural, source in sources_of(self.world).items():
+            for view in views.get(plural, {}).values():
                 source.store.apply(view)
-        for pod in views.get(QUEUED_PODS, {}).values():
-            self.world.queued_pods.apply(pod)
         for sort, resource in OF_PODS.items():
             self.world.kinds[sort] = KnownKind(resource=resource, read=QUEUED_PODS in views)
 

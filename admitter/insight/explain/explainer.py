@@ -81,7 +81,7 @@ class Explainer:
             UnknownError: there is none; with the nearest names.
         """
         workload = self._snapshot.find(namespace, name)
-        job = self._world.jobs.get((namespace, name))
+        job = self._world.job_titled(namespace, name)
         if workload is None and job is None:
             raise UnknownError(self._unknown(namespace, name))
         if workload is None:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from admitter.cache.declared_kinds import described_by
-from admitter.cache.job_resources import sort_of
+from admitter.cache.job_resources import OF_PODS, sort_of
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
 from admitter.insight.listing import job_name, meant
-from admitter.policy.snapshot import Facts
+from admitter.policy.snapshot import Facts, jobs_in
 
 Json = dict[str, Any]
 
@@ -49,14 +49,14 @@ def title_or_name(known: Facts, namespace: str, name: str, kind: str | None) -> 
     Raises:
         ManifestError: it may be any of several job objects.
     """
-    workloads, jobs = known.views.get("workloads", {}), known.views.get("jobs", {})
+    workloads, jobs = known.views.get("workloads", {}), jobs_in(known)
     if kind in {None, "Workload"} and (namespace, name) in workloads:
         return name
     titles = [view.job[0] for key, view in workloads.items() if key[0] == namespace and view.job]
     title = meant([*titles, *(job.name for key, job in jobs.items() if key[0] == namespace)], kind, name)
     if title is None:
         sorts = {described_by(view)[1].lower() for view in known.views.get("jobkinds", {}).values()}
-        sorts |= {sort_of(title) for title in titles}
+        sorts |= {sort_of(title) for title in titles} | OF_PODS.keys()
         asked = f"{kind}/{name}"
         if kind in {None, "Job", "Workload"}:
             return name
@@ -88,7 +88,7 @@ def summary_lines(answer: Json) -> Iterator[str]:
 
 def summary_of(known: Facts, namespace: str, name: str) -> Json | None:
     """What the status says of a Workload, by its own name or its job object's; None if there is neither."""
-    workloads, job = known.views.get("workloads", {}), known.views.get("jobs", {}).get((namespace, name))
+    workloads, job = known.views.get("workloads", {}), jobs_in(known).get((namespace, name))
     view = workloads.get((namespace, name)) or _titled(workloads, namespace, name)
     if view is not None:
         return summary(view)

@@ -39,7 +39,7 @@ from admitter.insight.forecast.runtime_words import (
     truth,
     word_of,
 )
-from admitter.policy.snapshot import Facts, Snapshot
+from admitter.policy.snapshot import Facts, Snapshot, jobs_in
 
 ENOUGH: Final = 3
 """The fewest finished Workloads that tell something of the next."""
@@ -194,7 +194,7 @@ def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...
 
 
 def _by_workload(whole: Facts) -> dict[Key, JobView]:
-    return {(job.namespace, job.workload): job for job in whole.views.get("jobs", {}).values()}
+    return {(job.namespace, job.workload): job for job in jobs_in(whole).values()}
 
 
 def _took(workload: WorkloadView) -> float | None:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from admitter.cache.views import WorkloadView
+from admitter.client.store import Key
 from admitter.engine.quota.tree import Node
 from admitter.insight.forecast.arrivals import Arrivals
 from admitter.insight.forecast.deadline import OutOfTimeError
 from admitter.insight.forecast.durations import Durations, Runtimes, RuntimeSource
 from admitter.insight.forecast.observed import Observed
 from admitter.insight.forecast.playing import ALL_IN_TURN, Playing
-from admitter.policy.snapshot import Facts, Snapshot
+from admitter.policy.snapshot import QUEUED_PODS, Facts, Snapshot, Views
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
 
@@ -145,8 +146,7 @@ class Estimator:
     def _tree(self, members: Collection[WorkloadView], wanted: Collection[str]) -> TreeFutures:
         there = {view.key: view for view in members if not view.finished}
         known = {view.uid: self._durations.of(view) for view in there.values()}
-        jobs = {job.key: job for key in there if (job := self._snapshot.world.job_of(key)) is not None}
-        facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
+        facts = replace(self._known, views={**self._known.views, **self._made_for(there)})
         arrivals = Arrivals(members, self._durations, self._known.taken) if self._expected is None else None
         return TreeFutures(
             facts,
@@ -156,6 +156,17 @@ class Estimator:
             lambda *_: self._expected or (),
             arrivals.draw if arrivals else None,
         )
+
+    def _made_for(self, there: Mapping[Key, WorkloadView]) -> Views:
+        """Some Workloads, and what these were made for."""
+        world = self._snapshot.world
+        jobs = [job for key in there if (job := world.job_of(key)) is not None]
+        views: dict[str, Mapping[Key, Any]] = {"workloads": there}
+        views["jobs"] = {job.key: job for job in jobs if not job.resource.is_pods}
+        if QUEUED_PODS in self._known.views:
+            pods = (pod for job in jobs if job.resource.is_pods for pod in world.members_of(job))
+            views[QUEUED_PODS] = {pod.key: pod for pod in pods}
+        return views
 
     def _futures(self, trees: Sequence[TreeFutures]) -> Iterator[Callable[[], Run]]:
         """All playouts: the first of each tree, then the second, so that the trees share the time."""

@@ -6,14 +6,14 @@ A playout leaves all other trees out, and different trees run in different playo
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from admitter.cache.pod_views import loose_usage
 from admitter.client.store import Key
 from admitter.names import QUEUE_LABEL
-from admitter.policy.snapshot import Facts
+from admitter.policy.snapshot import Facts, jobs_in, only
 from admitter.simulate.manifests import Change
 
 Node = tuple[str, str]
@@ -21,8 +21,9 @@ Node = tuple[str, str]
 Links = dict[Node, set[Node]]
 """The queues and Cohorts that affect each other, such as a queue and its Cohort."""
 
-_LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "ResourceFlavor"}
+_LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "Pod", "ResourceFlavor"}
 """Kinds that affect only the trees that they name, or that name them; other kinds may affect all trees."""
+_NAMING_QUEUES: Final = {"Job", "Pod"}
 _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementpolicies")
 """Plurals of kinds from which queues are made: with such objects, a flavor may affect all trees."""
 
@@ -52,7 +53,7 @@ def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Pa
     touching = [{part_of.get(trees[node], 0) for node in each} or {0} for each in named]
     return [
         Part(
-            _only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose),
+            only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose),
             tuple(change for change, parts in zip(changes, touching, strict=True) if number in parts),
             {node for node, tree in trees.items() if part_of.get(tree, 0) == number},
         )
@@ -74,7 +75,7 @@ def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
 def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tuple[str, ...]]:
     """By Workload, the queues in which it holds quota or waits, even if it has not been created yet."""
     found = {}
-    for job in known.views.get("jobs", {}).values():
+    for job in jobs_in(known).values():
         found[job.namespace, job.workload] = tuple(leads.get((job.namespace, job.queue or ""), ()))
     for key, view in known.views.get("workloads", {}).items():
         asked, held = leads.get((view.namespace, view.queue), frozenset[str]()), view.admission
@@ -85,32 +86,19 @@ def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tu
 def _loose(known: Facts) -> set[Key]:
     """Workloads without quota of Jobs that may run all the same."""
     workloads, found = known.views.get("workloads", {}), set()
-    for job in known.views.get("jobs", {}).values():
+    for job in jobs_in(known).values():
         key = (job.namespace, job.workload)
         if loose_usage(job, workloads.get(key)) is not None:
             found.add(key)
     return found
 
 
-def _only(known: Facts, kept: AbstractSet[Key]) -> Facts:
-    """The facts with only some Workloads, and their Jobs."""
-    views = {
-        **known.views,
-        "workloads": {key: view for key, view in known.views.get("workloads", {}).items() if key in kept},
-        "jobs": {
-            key: job
-            for key, job in known.views.get("jobs", {}).items()
-            if (job.namespace, job.workload) in kept
-        },
-    }
-    return replace(known, views=views)
-
-
 def _may_concern_all(known: Facts, changes: Iterable[Change]) -> bool:
     kinds = {change.object["kind"] for change in changes}
     if kinds - _LOCAL or ("ResourceFlavor" in kinds and any(map(known.views.get, _NAMING_FLAVORS))):
         return True
-    return any(not _asked(change)[1] for change in changes if change.object["kind"] == "Job")  # one is found
+    asking = (change for change in changes if change.object["kind"] in _NAMING_QUEUES)
+    return any(not _asked(change)[1] for change in asking)  # one is found
 
 
 def _trees(links: Links, seeds: Iterable[Node]) -> dict[Node, int]:
@@ -184,7 +172,7 @@ def _naming(known: Facts, flavor: str) -> Iterator[Node]:
 def _asked(change: Change) -> Key:
     """The LocalQueue that changes, or that the changed Job names; empty if the Job names none."""
     metadata = change.object["metadata"]
-    job = change.object["kind"] == "Job"
+    job = change.object["kind"] in _NAMING_QUEUES
     return metadata["namespace"], (metadata.get("labels") or {}).get(QUEUE_LABEL, "") if job else metadata[
         "name"
     ]

@@ -1,0 +1,62 @@
+"""Probable mistakes in pods that name a queue. Each rule checks one thing; docs/lint.md says why."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from admitter.cache.pod_groups import MOST_SHAPES
+from admitter.names import ELASTIC_QUOTA_QUEUE, POD_GROUP_SIZE_ANNOTATION
+
+if TYPE_CHECKING:
+    from admitter.cache.pod_groups import PodGroup
+    from admitter.insight.lint import Found, LintedConfiguration
+
+
+def no_such_queue(given: "LintedConfiguration") -> "Iterator[Found]":
+    """Pods, or a group, name a LocalQueue that does not exist."""
+    for pod in given.world.queued_pods:
+        if not pod.queued or given.world.local_queues.get((pod.namespace, pod.queue)) is not None:
+            continue
+        if pod.queue == ELASTIC_QUOTA_QUEUE:
+            if given.catalog.elastic.governing(pod.namespace) is None:
+                words = f"names the elastic quota of namespace {pod.namespace}, which has none"
+                yield f"Pod {pod.namespace}/{pod.name}", words
+        else:
+            yield (
+                f"Pod {pod.namespace}/{pod.name}",
+                f"names LocalQueue {pod.queue}, which does not exist: it waits for ever",
+            )
+
+
+def group_without_size(given: "LintedConfiguration") -> "Iterator[Found]":
+    """A pod of a group does not say how many pods that has: the API server refuses it."""
+    for pod in given.world.queued_pods:
+        if pod.queued and pod.group and not pod.size:
+            words = (
+                f"is of group {pod.group}, without a whole number in annotation {POD_GROUP_SIZE_ANNOTATION}"
+            )
+            yield f"Pod {pod.namespace}/{pod.name}", words
+
+
+def group_sizes_differ(given: "LintedConfiguration") -> "Iterator[Found]":
+    """Pods of a group say different sizes: it waits until they agree."""
+    for group in _groups(given):
+        sizes = [str(size) for size in group.sizes if size]
+        if len(sizes) > 1:
+            words = f"its pods say that it has {' pods, and '.join(sizes)}: it waits until they agree"
+            yield f"PodGroup {group.namespace}/{group.name}", words
+
+
+def too_many_shapes(given: "LintedConfiguration") -> "Iterator[Found]":
+    """A group has pods of more shapes than a Workload has pod sets."""
+    for group in _groups(given):
+        if len(group.alive) > MOST_SHAPES:
+            shapes = f"{len(group.alive)} shapes (requests, node selectors, tolerations)"
+            words = f"its pods have {shapes}, and at most {MOST_SHAPES} are counted"
+            yield f"PodGroup {group.namespace}/{group.name}", words
+
+
+def _groups(given: "LintedConfiguration") -> "Iterator[PodGroup]":
+    for job in given.world.pod_groups.jobs:
+        group = given.world.pod_groups.get(job.uid)
+        if group is not None:
+            yield group
