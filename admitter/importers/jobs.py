@@ -80,7 +80,7 @@ class JobImporter:
         elif (queue := self.queue(source, "spec.template")) is None:
             copied(source)
         else:
-            self._disown(source, "spec.template")
+            self.disown(source, "spec.template")
             skipped = {"suspend"} if source.value("spec.manualSelector") else {"suspend", "selector"}
             spec = {key: deepcopy(each) for key, each in source.mapping("spec").items() if key not in skipped}
             source.translated("spec", "taken over as it is")
@@ -123,13 +123,10 @@ class JobImporter:
 
     def pod(self, source: ManifestSource) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
-        if source.value("metadata.ownerReferences"):
-            source.translated("", "belongs to another object, which makes it again")
-        elif source.value("status.phase") in ("Succeeded", "Failed"):
-            source.translated("", "has finished: nothing is left to queue")
-        elif source.value("status.phase") == "Running":
-            source.refused("", "runs already: what another system has admitted can't be taken over")
-        elif (queue := self.queue(source, "")) is None:
+        if self.leaves(source):
+            return
+        queue = self.queue(source, "")
+        if queue is None:
             copied(source)
         else:
             own = {part: dict(source.mapping(f"metadata.{part}")) for part in ("labels", "annotations")}
@@ -137,6 +134,19 @@ class JobImporter:
             template["spec"].pop("nodeName", None)
             source.approximated("spec", "becomes a Job of one pod, which is made once the Job is admitted")
             self._add(source, queue, {"parallelism": 1, "completions": 1, "template": template})
+
+    @staticmethod
+    def leaves(source: ManifestSource) -> bool:
+        """Whether nothing comes of a pod, or of what makes pods: another object makes it, or it has begun."""
+        if source.value("metadata.ownerReferences"):
+            source.translated("", "belongs to another object, which makes it again")
+        elif source.value("status.phase") in ("Succeeded", "Failed"):
+            source.translated("", "has finished: nothing is left to queue")
+        elif source.value("status.phase") == "Running":
+            source.refused("", "runs already: what another system has admitted can't be taken over")
+        else:
+            return False
+        return True
 
     def described(self, source: ManifestSource) -> None:
         """An object of a kind that Admitter describes stays what it is, and waits in its queue."""
@@ -170,13 +180,13 @@ class JobImporter:
             source.translated("metadata.namespace", namespace)
         made = ManifestSource(described.stopped(source), source.title, Translation())
         for place in templates:
-            self._disown(source, place)
+            self.disown(source, place)
             template = made.value(place)
             spec = {"template": template}
             self.change(source, spec)
             if "activeDeadlineSeconds" in spec:
                 template["spec"].setdefault("activeDeadlineSeconds", spec["activeDeadlineSeconds"])
-            self._purge(source, template, below(place, "spec"))
+            self.purge(source, template, below(place, "spec"))
         source.translated("spec", "taken over as it is")
         meta = metadata(source, name, self.foreign, namespace)
         meta.setdefault("labels", {})[QUEUE_LABEL] = queue
@@ -184,8 +194,7 @@ class JobImporter:
 
     def replicated(self, source: ManifestSource) -> None:
         """What keeps some pods running becomes a Job of as many."""
-        if source.value("metadata.ownerReferences"):
-            source.translated("", "belongs to another object, which makes it again")
+        if self.leaves(source):
             return
         queue = self.queue(source, "spec.template")
         if queue is None:
@@ -198,7 +207,7 @@ class JobImporter:
         if replicas < 1:
             source.approximated("spec", "runs no pods: no Job is made of it")
             return
-        self._disown(source, "spec.template")
+        self.disown(source, "spec.template")
         words = f"becomes a Job of {replicas} {'pod' if replicas == 1 else 'pods'}, admitted together"
         source.approximated("spec.replicas", f"{words}; a Job ends when its pods do")
         source.account(Fidelity.TRANSLATED, {"spec.selector": "not needed: a Job knows its pods"})
@@ -225,7 +234,7 @@ class JobImporter:
             spec = {"suspend": True, **spec}
         source.add(batch_object("Job", meta, spec))
 
-    def _disown(self, source: ManifestSource, template: str) -> None:
+    def disown(self, source: ManifestSource, template: str) -> None:
         """Account for labels and annotations of the other system on a pod template."""
         for part in ("labels", "annotations"):
             path = f"{template}.metadata.{part}"
@@ -241,9 +250,9 @@ class JobImporter:
             pod["restartPolicy"] = "OnFailure"
             words = "Always, which is the default, becomes OnFailure: the pods of a Job end"
             source.approximated(f"{at}.restartPolicy", words)
-        self._purge(source, template, at)
+        self.purge(source, template, at)
 
-    def _purge(self, source: ManifestSource, template: Json, at: str) -> None:
+    def purge(self, source: ManifestSource, template: Json, at: str) -> None:
         """Take out of a pod template, with its spec at a path, what names another system."""
         pod = template["spec"]
         scheduler = pod.pop("schedulerName", DEFAULT_SCHEDULER)

@@ -2,9 +2,12 @@
 
 import pytest
 
+from admitter.importers.dispatch import dispatch
+from admitter.importers.jobs import JobImporter
+from admitter.importers.naming import Names
 from admitter.importers.systems import SystemName
-from admitter.importers.translation import Fidelity
-from tests.importers.importing import imported, made, outcomes, refusals, words
+from admitter.importers.translation import Fidelity, ManifestSource, Translation
+from tests.importers.importing import documents, imported, made, outcomes, refusals, words, wrong
 
 LABELS = "labels: {kueue.x-k8s.io/queue-name: main}"
 POD = "spec: {containers: [{name: c, image: i}]}"
@@ -20,13 +23,30 @@ def workload(kind: str, spec: str, more: str = "", name: str = "w") -> str:
     """
 
 
+def in_jobs(*texts: str) -> Translation:
+    """What becomes of some texts where a system holds pods back by the label of their object."""
+
+    def queue(source: ManifestSource, _: str) -> str | None:
+        path = "metadata.labels[kueue.x-k8s.io/queue-name]"
+        source.ignored(path)
+        return source.text(path) or None
+
+    into, jobs = Translation(), JobImporter(Names(), ("kueue.x-k8s.io",), queue)
+    given = [each for text in texts for each in documents(text)]
+    jobs.keep_names(given)
+    dispatch(given, into, jobs.handlers(), lambda: None)
+    for manifest in into.manifests:
+        assert not wrong(manifest), manifest
+    return into
+
+
 def replicated(kind: str, more: str = "") -> str:
     return workload(kind, f"spec: {{replicas: 3, selector: {{}}, template: {{{POD}}}{more}}}")
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
 def test_what_keeps_pods_running_becomes_a_job_of_as_many(kind: str) -> None:
-    into = imported("kueue", replicated(kind))
+    into = in_jobs(replicated(kind))
     job = made(into, "Job")
     assert job["spec"] == {
         "suspend": True,
@@ -40,18 +60,18 @@ def test_what_keeps_pods_running_becomes_a_job_of_as_many(kind: str) -> None:
 
 
 def test_what_only_a_deployment_has_is_refused() -> None:
-    into = imported("kueue", replicated("Deployment", ", strategy: {type: Recreate}, minReadySeconds: 3"))
+    into = in_jobs(replicated("Deployment", ", strategy: {type: Recreate}, minReadySeconds: 3"))
     assert {path for _, path in refusals(into)} == {"spec.strategy", "spec.minReadySeconds"}
     claims = ", serviceName: s, volumeClaimTemplates: [{metadata: {name: v}}]"
-    into = imported("kueue", replicated("StatefulSet", claims))
+    into = in_jobs(replicated("StatefulSet", claims))
     assert {path for _, path in refusals(into)} == {"spec.serviceName", "spec.volumeClaimTemplates"}
     assert made(into, "Job")["spec"]["parallelism"] == 3
 
 
 def test_a_deployment_without_replicas_runs_one_pod_and_one_of_none_no_job() -> None:
-    one = imported("kueue", workload("Deployment", f"spec: {{template: {{{POD}}}}}"))
+    one = in_jobs(workload("Deployment", f"spec: {{template: {{{POD}}}}}"))
     assert made(one, "Job")["spec"]["parallelism"] == 1
-    none = imported("kueue", workload("Deployment", f"spec: {{replicas: 0, template: {{{POD}}}}}"))
+    none = in_jobs(workload("Deployment", f"spec: {{replicas: 0, template: {{{POD}}}}}"))
     assert none.manifests == []
     assert "no pods" in words(none, "Deployment a/w", "spec")
 
@@ -116,7 +136,7 @@ def test_a_selector_of_ones_own_stays() -> None:
 
 
 def test_a_job_and_a_deployment_of_one_name_become_two_jobs() -> None:
-    into = imported("kueue", workload("Job", f"spec: {{template: {{{POD}}}}}"), replicated("Deployment"))
+    into = in_jobs(workload("Job", f"spec: {{template: {{{POD}}}}}"), replicated("Deployment"))
     first, second = (m["metadata"]["name"] for m in into.manifests)
     assert first == "w"
     assert second.startswith("w-")
@@ -134,7 +154,7 @@ def test_a_job_and_a_deployment_of_one_name_become_two_jobs() -> None:
     ],
 )
 def test_what_has_no_pods_or_no_name_is_refused_and_harms_no_other(text: str, says: str) -> None:
-    into = imported("kueue", text, workload("Job", f"spec: {{template: {{{POD}}}}}", name="good"))
+    into = in_jobs(text, workload("Job", f"spec: {{template: {{{POD}}}}}", name="good"))
     assert made(into, "Job")["metadata"]["name"] == "good"
     assert any(says in why for why in refusals(into).values())
 

@@ -8,6 +8,7 @@ from admitter.importers.described import group_kinds
 from admitter.importers.dispatch import dispatch, metadata
 from admitter.importers.jobs import JobImporter
 from admitter.importers.kueue import configuration as kueue_configuration
+from admitter.importers.kueue.pods import PodImporter
 from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter, same
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
@@ -35,6 +36,10 @@ COLLECTIONS: Final = (
     _served("localqueues"),
     _served("workloadpriorityclasses"),
     Collection(("/apis/batch/v1/jobs",), labels=QUEUE),
+    Collection(("/api/v1/pods",), labels=QUEUE),
+    Collection(("/apis/apps/v1/deployments",), labels=QUEUE),
+    Collection(("/apis/apps/v1/statefulsets",), labels=QUEUE),
+    Collection(("/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",), labels=QUEUE),
 )
 
 _REFUSED: Final = {
@@ -55,8 +60,6 @@ _LOCAL_QUEUE_FIELDS: Final = {
 _JOB_MARKS: Final = {
     f"{GROUP}/job-min-parallelism": "a Job is admitted with all of its pods",
     f"{GROUP}/job-completions-equal-parallelism": "a Job is admitted with all of its pods",
-    f"{GROUP}/pod-group-name": "each Pod becomes a Job of its own: make one of the group's",
-    f"{GROUP}/pod-group-total-count": "each Pod becomes a Job of its own",
     f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
 }
 
@@ -81,9 +84,12 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
     queues = _QueueImporter(names)
     jobs = JobImporter(names, FOREIGN, queues.queue, queues.change)
-    jobs.keep_names(documents)
+    pods = PodImporter(names, jobs)
+    for importer in (jobs, pods):
+        importer.keep_names(documents)
     handlers = {
         **jobs.handlers(),
+        **pods.handlers(),
         (GROUP, "ResourceFlavor"): queues.flavor,
         (GROUP, "ClusterQueue"): quota.cluster_queue,
         (GROUP, "Cohort"): quota.cohort,
@@ -216,11 +222,13 @@ def _taints(source: ManifestSource, path: str) -> Iterable[Json]:
 
 def _workload(source: ManifestSource) -> None:
     owners = source.value("metadata.ownerReferences")
-    kinds = [str(o.get("kind")) for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
-    if len(kinds) == 1 and kinds[0] in {"Job", *(kind for _, kind in group_kinds())}:
+    of = [str(o.get("kind")) for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
+    kinds = sorted(set(of))
+    known = {"Job", "Pod", "StatefulSet", "LeaderWorkerSet", *(kind for _, kind in group_kinds())}
+    if len(kinds) == 1 and kinds[0] in known:
         source.translated("", f"is made again of its {kinds[0]}")
     else:
-        words = "Workloads are made of Jobs, and of kinds that are described"
+        words = "Workloads are made of Jobs, of pods, and of kinds that are described"
         source.refused("", f"belongs to {kinds[0] if kinds else 'no Job'}: {words}")
 
 
