@@ -78,7 +78,7 @@ class KindInformers:
         self._group = asyncio.TaskGroup()
         self._related = RelatedObjects(transport, random, self._related_changed)
         self._stale: set[Change] = set()  # the related objects that have changed
-        self._unread: dict[Key, None] = {}  # objects that could not be read anew, in the order of the next try
+        self._unread: dict[Key, None] = {}  # what could not be read anew, as it is tried again
         self._rested = 0.0  # from when on objects may be read anew, in the time of the event loop
         # JobKinds of kinds that the API server does not serve, so that there are no objects of them
         self._gone: set[str] = set()
