@@ -215,6 +215,49 @@ def test_a_runtime_that_changes_between_admission_and_start_gives_no_more_than_w
     run(story())
 
 
+@pytest.mark.parametrize(
+    ("later", "used"), [(JOINED[:1], 2000), ([], 0), (None, 0)], ids=["one is left", "none is left", "it goes"]
+)
+def test_a_runtime_that_shrinks_between_admission_and_start_leaves_no_quota_without_pods(
+    later: list[Json] | None, used: int
+) -> None:
+    async def story() -> None:
+        lab = Operated()
+        lab.jobs.lasts = lambda _: 500.0
+        changed = False
+
+        def operate(plural: str, before: Json | None, after: Json | None) -> None:
+            """As the operator; the runtime changes just before it acts on the first start."""
+            nonlocal changed
+            if plural == "trainjobs" and after and not after["spec"]["suspend"] and not changed:
+                changed = True
+                if later is None:
+                    lab.server.remove(f"{RUNTIME}/torch")
+                else:
+                    replaced = {"template": {"spec": {"replicatedJobs": later}}}
+                    lab.server.write(f"{RUNTIME}/torch", {"spec": replaced})
+            if plural != "trainjobs" or ("", "torch") in lab.server.objects["clustertrainingruntimes"]:
+                lab._operate(plural, before, after)
+
+        lab.server.ignore(lab._operate)
+        lab.server.listen(operate)
+        spec = {"template": {"spec": {"replicatedJobs": JOINED}}}
+        lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        body = {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        lab.server.make(TRAINJOBS, body)
+        await lab.server.until(lambda: lab.used("a") == 3000)
+        await lab.settled(lambda: lab.used("a") == used)
+        assert "fewer pods than were admitted" in lab.events("train")["JobChanged"]
+        if used:
+            await lab.settled(lambda: lab.runs("train-w") == 1)
+            assert lab.used("a") == used
+        await lab.kill()
+
+    run(story())
+
+
 RUNTIME = f"{TRAINER}/clustertrainingruntimes"
 
 
