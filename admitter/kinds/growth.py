@@ -37,7 +37,8 @@ def optional(root: str, path: _Path) -> str:
 
 def elements(root: str, path: _Path, *, of_map: bool) -> str:
     """The elements of a list or map; none if it is missing, or null where a definition takes any fields."""
-    return f"optional.ofNonZeroValue({optional(root, path)}.orValue(null)).orValue({'{}' if of_map else '[]'})"
+    empty = "{}" if of_map else "[]"
+    return f"optional.ofNonZeroValue({optional(root, path)}.orValue(null)).orValue({empty})"
 
 
 def steps(path: str) -> _Path:

@@ -95,9 +95,8 @@ def lacks(workload: WorkloadView, found: Iterable[JobView]) -> bool:
     """Whether job objects have fewer pods of a pod set, all together, than were admitted of it."""
     assert workload.admission is not None
     counts: Counter[str] = Counter()
-    for each in found:
-        for pod_set in each.sets:
-            counts[pod_set.name] += pod_set.count
+    for each in (each for job in found for each in job.sets):
+        counts[each.name] += each.count
     return any(counts[each.name] < each.count for each in workload.admission.pod_sets)
 
 

@@ -1,4 +1,4 @@
-"""Objects of a described kind whose definition takes any fields: what policies make of those that are odd."""
+"""Objects of a described kind with a definition that takes any fields: what policies make of odd ones."""
 
 import asyncio
 import json
@@ -18,11 +18,12 @@ from tests.kinds.described import definition, experiment, template
 pytestmark = pytest.mark.cluster
 
 FORMS: dict[str, Json] = {
-    "list": {"each": "spec.parts", "nameFrom": "item.name", "template": "template", "count": "item.copies"},
-    "map": {"each": "spec.parts", "nameFrom": "key", "template": "template", "count": "item.copies"},
+    "row": {"each": "spec.parts", "nameFrom": "item.name", "template": "template", "count": "item.copies"},
+    "table": {"each": "spec.parts", "nameFrom": "key", "template": "template", "count": "item.copies"},
 }
+"""Of a list, and of a map."""
 PART: Json = {"copies": 2, "template": template()}
-PARTS: dict[str, Any] = {"list": [{"name": "a", **PART}], "map": {"a": PART}}
+PARTS: dict[str, Any] = {"row": [{"name": "a", **PART}], "table": {"a": PART}}
 
 
 @pytest.fixture(scope="module", params=list(FORMS))
@@ -85,7 +86,7 @@ def test_a_list_or_map_that_is_null_is_one_that_is_not_there(own: ControlPlane, 
     assert make(own, manifest(form, "null", {"parts": None}))["spec"] == {"parts": None, "paused": True}
     bare = template() | {"metadata": None}
     odd = PART | {"template": bare}
-    parts = {"list": [{"name": "a", **odd}], "map": {"a": odd}}[form]
+    parts = {"row": [{"name": "a", **odd}], "table": {"a": odd}}[form]
     assert make(own, manifest(form, "bare", {"parts": parts}))["spec"]["paused"] is True
     make(own, manifest(form, "trial", {"parts": PARTS[form]}))
     patch(own, form, "trial", {"spec": {"paused": False}}, f"--as={CONTROLLER_USER}")
@@ -94,5 +95,5 @@ def test_a_list_or_map_that_is_null_is_one_that_is_not_there(own: ControlPlane, 
     own.run_kubectl("replace", "-f-", content=json.dumps(raw))
     raw = json.loads(own.run_kubectl("get", form, "trial", "-ojson"))
     raw["spec"]["parts"] = PARTS[form]
-    with pytest.raises(KubectlError, match=r"an admitted (List|Map) uses the quota that it was given"):
+    with pytest.raises(KubectlError, match=r"an admitted (Row|Table) uses the quota that it was given"):
         own.run_kubectl("replace", "-f-", content=json.dumps(raw))

@@ -216,7 +216,9 @@ def test_a_runtime_that_changes_between_admission_and_start_gives_no_more_than_w
 
 
 @pytest.mark.parametrize(
-    ("later", "used"), [(JOINED[:1], 2000), ([], 0), (None, 0)], ids=["one is left", "none is left", "it goes"]
+    ("later", "used"),
+    [(JOINED[:1], 2000), ([], 0), (None, 0)],
+    ids=["one is left", "none is left", "it goes"],
 )
 def test_a_runtime_that_shrinks_between_admission_and_start_leaves_no_quota_without_pods(
     later: list[Json] | None, used: int

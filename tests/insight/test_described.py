@@ -207,9 +207,9 @@ def test_of_what_describes_its_objects_a_snapshot_reads_no_more_than_the_control
             spec = {"template": {"spec": {"replicatedJobs": jobs}}}
             lab.server.make(RUNTIME, {"metadata": metadata, "spec": spec})
         for name in ("usual", "large", "r299"):
-            spec = {"suspend": True, "runtimeRef": {"name": name}}
-            metadata = {"name": name, "labels": {QUEUE_LABEL: "a"}}
-            lab.server.make(TRAINJOBS, {"metadata": metadata, "spec": spec})
+            body: Json = {"metadata": {"name": name, "labels": {QUEUE_LABEL: "a"}}}
+            body["spec"] = {"suspend": True, "runtimeRef": {"name": name}}
+            lab.server.make(TRAINJOBS, body)
         await lab.start()
         waiting = ("large", "r299")
         await lab.server.until(lambda: all("InvalidRequests" in lab.events(name) for name in waiting))

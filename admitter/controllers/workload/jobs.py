@@ -230,7 +230,9 @@ class Jobs:
         elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
         elif self._has_shrunk(job, workload):
-            words = f"its {job.resource.kind} has fewer pods than were admitted: what describes them has changed"
+            words = (
+                f"its {job.resource.kind} has fewer pods than were admitted: what describes it has changed"
+            )
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
