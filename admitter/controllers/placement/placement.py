@@ -193,8 +193,8 @@ class Placement:
     async def _is_there(self, policy: ReadPolicy) -> bool:
         """Whether a policy is still there, by the API server.
 
-        Its queues go with it, and that may be heard of first: none of them is to come back for a moment, without
-        what an administrator had written into it.
+        Its queues go with it, and that may be heard of first: none of them is to come back for a moment,
+        without what an administrator had written into it.
         """
         named = {"fieldSelector": f"metadata.name={policy.name}"}
         found = (await self.transport.get(f"{OWN}/placementpolicies", named))["items"]
