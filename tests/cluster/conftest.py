@@ -20,7 +20,7 @@ from admitter.install.kinds import chosen
 from admitter.names import GROUP
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
-from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.definitions import chosen as chosen_operators
 from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
@@ -85,7 +85,17 @@ def operators(installed: Cluster, shared: Path) -> Cluster:
     if not isinstance(installed, ControlPlane):
         pytest.skip("operators run beside the sandbox only")
     with FileLock(shared / "operators.lock"):
-        run_operators(installed, OPERATORS.values(), Console(stderr=True))
+        run_operators(installed, chosen_operators(["kuberay", "trainer"]), Console(stderr=True))
+    return installed
+
+
+@pytest.fixture(scope="session")
+def leader_worker_sets(installed: Cluster, shared: Path) -> Cluster:
+    """The cluster with the operator of LeaderWorkerSets."""
+    if not isinstance(installed, ControlPlane):
+        pytest.skip("operators run beside the sandbox only")
+    with FileLock(shared / "operators.lock"):
+        run_operators(installed, chosen_operators(["lws"]), Console(stderr=True))
     return installed
 
 
