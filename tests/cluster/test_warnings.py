@@ -81,8 +81,8 @@ def test_a_queue_or_group_of_pods_that_nothing_reads_is_told(user: Cluster, name
     assert "of a pod that names no queue groups nothing" in told
     small = pod(namespace, "small")
     small["spec"]["containers"][0]["resources"]["requests"]["memory"] = "128m"
-    (told,) = applied(user, small)
-    assert "requests memory 128m, which is less than one MiB" in told
+    words = "requests memory 128m, which is less than one MiB"
+    assert any(words in line for line in applied(user, small)), "Kubernetes warns of the fraction too"
     assert applied(user, pod(namespace, "fine")) == []
 
 
