@@ -12,7 +12,7 @@ import yaml
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json, local_queue
 from tests.cluster.people import Person
-from tests.cluster.pods import GATE, QUEUE, USER, gates
+from tests.cluster.pods import GATE, QUEUE, QUEUED_BY_CONTROLLER, USER, gates
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -149,6 +149,7 @@ def listed(team: Team) -> dict[str, int]:
     return found
 
 
+@QUEUED_BY_CONTROLLER
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_tool_makes_waits_for_quota_and_runs(team: Team, name: str) -> None:
     team.offers({"cpu": {"on-demand": NONE}, "memory": {"on-demand": NONE}})
