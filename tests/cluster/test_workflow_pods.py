@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -35,9 +36,9 @@ TOOLS = {
 }
 """The tools, and the name of the RoleBinding that its page gives to the account of each."""
 WORKLOADS = {
-    "argo": {"Pod": 1, "PodGroup": 1},
-    "dask": {"Pod": 3},
-    "skypilot": {"PodGroup": 1},
+    "argo": {"pod": 1, "podgroup": 1},
+    "dask": {"pod": 3},
+    "skypilot": {"podgroup": 1},
 }
 """What has a Workload of those that make more than one pod: pods by themselves, and groups."""
 NONE, ENOUGH = "0", "16"
@@ -140,13 +141,10 @@ def gated(team: Team) -> list[bool]:
     ]
 
 
-def listed(team: Team) -> dict[str, int]:
-    """How many Workloads there are of each kind, as kubectl lists them."""
-    found: dict[str, int] = {}
-    for line in team.kubectl("get", "workloads.admitter.dev", "--no-headers").splitlines():
-        kind = line.split()[1]
-        found[kind] = found.get(kind, 0) + 1
-    return found
+def kinds(team: Team) -> Counter[str]:
+    """How many Workloads there are of each kind, with which their names begin."""
+    items = team.read("workloads.admitter.dev")["items"]
+    return Counter(each["metadata"]["name"].partition("-")[0] for each in items)
 
 
 @QUEUED_BY_CONTROLLER
@@ -157,8 +155,8 @@ def test_what_a_tool_makes_waits_for_quota_and_runs(team: Team, name: str) -> No
     tool.may_submit()
     for manifest in tool.manifests:
         tool.person.makes(manifest)
-    expected = WORKLOADS.get(name, {"Pod": 1})
-    eventually(lambda: listed(team) == expected, what=f"the Workloads {expected}")
+    expected = WORKLOADS.get(name, {"pod": 1})
+    eventually(lambda: kinds(team) == expected, what=f"the Workloads {expected}")
     eventually(lambda: set(team.states()) == {"Pending"}, what="Workloads that wait")
     eventually(lambda: gated(team) == [True] * len(tool.manifests), what="pods that are gated")
 
@@ -170,7 +168,6 @@ def test_what_a_tool_makes_waits_for_quota_and_runs(team: Team, name: str) -> No
         if pod["metadata"]["name"] in {each["metadata"]["name"] for each in tool.manifests}:
             assert pod["metadata"]["annotations"][USER] == tool.person.name
 
-    kinds = ",".join({each["kind"].lower() for each in tool.manifests})
-    team.kubectl("delete", kinds, "--all")
+    team.kubectl("delete", ",".join({each["kind"].lower() for each in tool.manifests}), "--all")
     eventually(lambda: not pods(team), what="no pod")
     eventually(lambda: not team.states()["Admitted"], what="quota that is free")
