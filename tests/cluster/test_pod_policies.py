@@ -276,3 +276,23 @@ def test_names_of_kueue_become_admitters(installed: Cluster, attacker: Attacker)
         assert annotations[SIZE] == "3"
     absent = made("absent", None, "gold")
     assert (gates(absent), absent["metadata"]["labels"].keys()) == ([], {KUEUES_QUEUE, KUEUES_GROUP})
+
+
+def test_where_kubernetes_has_one_account_for_all_only_pods_of_jobs_are_the_job_controllers(
+    installed: Cluster, attacker: Attacker
+) -> None:
+    manager = Person(installed, attacker.namespace, "system:kube-controller-manager")
+    manager.may({"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]})
+    attacker.create(job(attacker.namespace, "work", queue=None))
+    attacker.create(maker(attacker.namespace, "ReplicaSet", "set", None))
+    of_job = owner(attacker.job("work"))
+    of_set = owner(attacker.user.read("replicaset", "set", f"--namespace={attacker.namespace}"))
+    manager.makes(pod(attacker.namespace, "counted", None, labels=MARKS, owners=[of_job]), "--dry-run=server")
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        manager.makes(
+            pod(attacker.namespace, "forged", None, labels=MARKS, owners=[of_set]), "--dry-run=server"
+        )
+    made = manager.makes(pod(attacker.namespace, "queued", owners=[of_set]), "--dry-run=server")
+    assert gates(made) == [GATE]
+    made = manager.makes(pod(attacker.namespace, "of-job", owners=[of_job]), "--dry-run=server")
+    assert gates(made) == []
