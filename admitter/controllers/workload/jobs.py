@@ -14,6 +14,7 @@ import structlog
 
 from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import titled
 from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, InvalidError, NotFoundError
@@ -23,9 +24,9 @@ from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.pod_jobs import is_group
+from admitter.controllers.workload.pod_jobs import GroupJobs, is_group
 from admitter.controllers.workload.pod_writes import stop
-from admitter.controllers.workload.writes import adopt, hold, whole
+from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
 from admitter.engine.model import Flavor
 from admitter.names import (
     API_VERSION,
@@ -36,7 +37,7 @@ from admitter.names import (
 )
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, covers_made, metadata_for, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -58,8 +59,11 @@ class Jobs:
     transport: Transport
 
     def __post_init__(self) -> None:
-        self.groups = self.eviction.groups
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency, self._refused)
+
+    @property
+    def groups(self) -> GroupJobs:
+        return self.eviction.groups
 
     def _urgency(self, key: Key) -> Urgency | None:
         """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
@@ -106,7 +110,7 @@ class Jobs:
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
-                await self.groups.delete(workload)
+                await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
 
@@ -206,7 +210,7 @@ class Jobs:
     async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
         """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
         if not job.queue:
-            await self.groups.delete(workload)
+            await delete_workload(workload, self.transport)
             return
         if not job.suspended:
             await self._suspend(job)
@@ -231,14 +235,17 @@ class Jobs:
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
         if is_group(workload):
-            if await self._flavors(workload) is not None:
-                await self.groups.admitted(job, workload, partial(self._start, workload=workload))
+            await self._group_admitted(job, workload)
             return
         words = ""
         if job.queue != workload.queue:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
         elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
+        elif self._has_shrunk(job, workload):
+            words = (
+                f"its {job.resource.kind} has fewer pods than were admitted: what describes it has changed"
+            )
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
@@ -247,6 +254,13 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+
+    async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:
+        if await self._flavors(workload) is None:
+            return
+        if not await self.groups.admitted(job, workload, partial(self._start, workload=workload)):
+            words = "its pods ask for something else than was admitted"
+            await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:
         """Whether what was admitted is enough for a Job.
@@ -259,6 +273,23 @@ class Jobs:
         made = self.eviction.made_for(job)
         running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
         return covers_made(workload, running, self.catalog)
+
+    def _has_shrunk(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether pods were admitted that never come: their templates went from the object that had them.
+
+        That object was changed between the admission and the start; what changes later comes into no pods.
+        So what was made tells, and what is there now has to agree: else the next admission would be the same.
+        """
+        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+            return False
+        if not lacks(workload, [job]) or any(
+            self.world.unknown_kind(titled(*each, ""), each[0]) for each in job.resource.children
+        ):
+            return False
+        made = [each for each in self.eviction.made_by(job) if each.is_started_by(workload)]
+        if any(each.finished or not each.suspended for each in made):
+            return lacks(workload, made) and not any(each.finished for each in made)
+        return self.eviction.is_idle(workload, job)
 
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
