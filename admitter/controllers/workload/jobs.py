@@ -231,8 +231,7 @@ class Jobs:
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
         if is_group(workload):
-            if await self._flavors(workload) is not None:
-                await self.groups.admitted(job, workload, partial(self._start, workload=workload))
+            await self._group_admitted(job, workload)
             return
         words = ""
         if job.queue != workload.queue:
@@ -247,6 +246,13 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+
+    async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:
+        if await self._flavors(workload) is None:
+            return
+        if not await self.groups.admitted(job, workload, partial(self._start, workload=workload)):
+            words = "its pods ask for something else than was admitted"
+            await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:
         """Whether what was admitted is enough for a Job.
