@@ -50,6 +50,7 @@ class PodGroup:
         running: how many of a shape have been started and use quota, also while they take their time to end.
         succeeded: those of a shape that have succeeded, as the status of a Workload remembers them, and the
             UID of the Workload that each was started for.
+        gone: the same of those that have been deleted since; until the status has them they are known here.
         failed: how many have failed.
         leaving: how many of the running ones are being deleted.
         lost: how many have failed that no other pod may take the place of.
@@ -61,6 +62,7 @@ class PodGroup:
         self.members: dict[str, QueuedPod] = {}
         self.waiting, self.running = Counter[str](), Counter[str]()
         self.succeeded: dict[str, dict[str, str]] = {}
+        self.gone: dict[str, dict[str, str]] = {}
         self.failed = self.leaving = self.lost = 0
         self.created = pod.created
         self._waiting_sizes, self._running_sizes = Counter[int](), Counter[int]()
@@ -74,6 +76,8 @@ class PodGroup:
         if old is not None:
             self._add(old, -1)
             del self.members[old.name]
+            if new is None and old.phase == "Succeeded":
+                self.gone.setdefault(old.shape, {})[ended_as(old)] = old.workload_uid
             if self._oldest is not None and self._oldest.uid == old.uid:
                 self._oldest = None
         if new is not None:

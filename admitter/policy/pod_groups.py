@@ -5,6 +5,7 @@ one knew. Pods that have succeeded are in the status once they may be gone.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -20,10 +21,24 @@ REMADE_SECONDS: Final = 300.0
 def succeeded(workload: WorkloadView | None, group: PodGroup | None) -> dict[str, set[str]]:
     """The pods of each pod set that have succeeded, by what they are remembered by."""
     found = _remembered(workload, "pods", "earlier")
-    for shape, ended in group.succeeded.items() if group is not None else ():
+    if group is None:
+        return found
+    for shape, ended in group.succeeded.items():
         if ended:
             found[shape].update(ended)
+    if workload is not None:
+        _add_own(found, group.gone, workload)
     return found
+
+
+def _add_own(
+    found: defaultdict[str, set[str]], ended: Mapping[str, Mapping[str, str]], workload: WorkloadView
+) -> None:
+    """Add those pods that were started for a Workload."""
+    for shape, pods in ended.items():
+        own = [pod for pod, uid in pods.items() if uid == workload.uid]
+        if own:
+            found[shape].update(own)
 
 
 def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, set[str]]:
@@ -37,8 +52,9 @@ def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, 
 def _given_back(workload: WorkloadView, group: PodGroup | None) -> Counter[str]:
     """How many pods of each pod set have succeeded that were started by the admission."""
     found, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
-    for shape, ended in group.succeeded.items() if group is not None else ():
-        found[shape].update(pod for pod, uid in ended.items() if uid == workload.uid)
+    if group is not None:
+        _add_own(found, group.succeeded, workload)
+        _add_own(found, group.gone, workload)
     return Counter({shape: len(ended - earlier[shape]) for shape, ended in found.items()})
 
 

@@ -156,7 +156,7 @@ class GroupJobs:
     async def _record(self, workload: WorkloadView, group: PodGroup) -> None:
         """Remember in the status which pods have succeeded, once they have done so for a while."""
         now, due = self.clock().timestamp(), self._due.get(workload.uid)
-        if group.serving or (due is None and not any(group.succeeded.values())):
+        if group.serving or (due is None and not any(group.succeeded.values()) and not group.gone):
             return
         if (
             due is None or now >= due
