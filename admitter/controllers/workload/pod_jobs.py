@@ -16,12 +16,13 @@ from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
 from admitter.cache.views import JobView, Json, WorkloadView, seconds
 from admitter.cache.world import World, pods_path, workload_path
-from admitter.client.errors import ConflictError, NotFoundError
+from admitter.client.errors import NotFoundError
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.pod_writes import pod_path, side_by_side
+from admitter.controllers.workload.writes import delete_workload
 from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL
 from admitter.policy import pod_groups, status
 from admitter.policy.status import Clock
@@ -194,7 +195,7 @@ class GroupJobs:
             doomed = group.pods(gated=True)
             await side_by_side(self._delete(pod, group) for pod in doomed)
         elif workload is not None:
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
 
     async def without_pods(self, workload: WorkloadView) -> None:
         """The Workload of a group of which no pod is there."""
@@ -207,11 +208,11 @@ class GroupJobs:
             if left > 0:
                 self.again(workload.key, left)
             else:
-                await self.delete(workload)
+                await delete_workload(workload, self.transport)
         elif workload.admission is not None and workload.evicting:
             await self.free(workload)
         elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
         else:
             await self._is_awaited(workload)
 
@@ -249,12 +250,6 @@ class GroupJobs:
         listed = await self.transport.get(pods_path(workload.namespace), query)
         for raw in listed["items"]:
             self.world.take_pod(raw)
-
-    async def delete(self, workload: WorkloadView) -> None:
-        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
-        body = {"preconditions": conditions, "propagationPolicy": "Background"}
-        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
-            await self.transport.delete(workload_path(workload.key), body)
 
     async def _patch(self, workload: WorkloadView, body: Json) -> None:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
