@@ -127,6 +127,10 @@ class GroupJobs:
             elif pod.shape not in known or (free.total() > 0 and not group.leaving):
                 words = "its group was admitted without a pod that asks for the same: it gets no place in it"
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif group.serving and not group.leaving:
+                admitted = sum(each.count for each in workload.admission.pod_sets)
+                words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
 
     async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
         """Delete the newest pods that wait, and are more than the size of the group; returns their names."""
