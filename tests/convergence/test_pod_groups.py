@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 from admitter.cache.world import OWN
 from tests.apiserver.loop import run
@@ -259,7 +260,7 @@ def test_a_group_that_serves_is_never_over_and_tells_a_pod_that_it_has_no_place_
     async def story() -> None:
         scene = PodScene({"a": 3})
         scene.kubelet.lasts = lambda _: 20.0
-        said = {"pod_group_serving": "true", "pod_group_fast_admission": "true"}
+        said: dict[str, Any] = {"pod_group_serving": "true", "pod_group_fast_admission": "true"}
         await scene.start()
         pods = scene.group("web", 1, size=2, **said)
         await scene.settled(lambda: scene.started(pods) == 1)
