@@ -210,6 +210,10 @@ class EndedPods(Model):
     """The pod set."""
     pods: list[Annotated[str, Field(max_length=16)]] = Field(json_schema_extra=atomic_list(100_000))
     """Digests of their UIDs."""
+    earlier: list[Annotated[str, Field(max_length=16)]] | None = Field(
+        default=None, json_schema_extra=atomic_list(100_000)
+    )
+    """Of those that had succeeded before the admission: it is for the others."""
 
 
 class WorkloadStatus(Model):

@@ -48,7 +48,9 @@ class PodGroup:
         members: all of them that are there, by name.
         waiting: how many of a shape have the gate, and are not being deleted.
         running: how many of a shape have been started and use quota, also while they take their time to end.
-        succeeded: those of a shape that have succeeded, as the status of a Workload remembers them.
+        succeeded: those of a shape that have succeeded, as the status of a Workload remembers them, and the
+            UID of the Workload that each was started for.
+        gone: the same of those that have been deleted since; until the status has them they are known here.
         failed: how many have failed.
         leaving: how many of the running ones are being deleted.
         lost: how many have failed that no other pod may take the place of.
@@ -59,7 +61,8 @@ class PodGroup:
         self.queue, self.workload, self.owner = pod.queue, pod.workload, pod.owner
         self.members: dict[str, QueuedPod] = {}
         self.waiting, self.running = Counter[str](), Counter[str]()
-        self.succeeded: dict[str, set[str]] = {}
+        self.succeeded: dict[str, dict[str, str]] = {}
+        self.gone: dict[str, dict[str, str]] = {}
         self.failed = self.leaving = self.lost = 0
         self.created = pod.created
         self._waiting_sizes, self._running_sizes = Counter[int](), Counter[int]()
@@ -73,6 +76,8 @@ class PodGroup:
         if old is not None:
             self._add(old, -1)
             del self.members[old.name]
+            if new is None and old.phase == "Succeeded":
+                self.gone.setdefault(old.shape, {})[ended_as(old)] = old.workload_uid
             if self._oldest is not None and self._oldest.uid == old.uid:
                 self._oldest = None
         if new is not None:
@@ -95,8 +100,11 @@ class PodGroup:
             self.leaving += by * pod.deleting
             self._know(pod)
         elif pod.phase == "Succeeded":
-            ended = self.succeeded.setdefault(pod.shape, set())
-            (ended.add if by > 0 else ended.discard)(ended_as(pod))
+            ended = self.succeeded.setdefault(pod.shape, {})
+            if by > 0:
+                ended[ended_as(pod)] = pod.workload_uid
+            else:
+                ended.pop(ended_as(pod), None)
         else:
             self.failed += by
             self.lost += by * (not pod.retriable)
@@ -144,7 +152,7 @@ class PodGroup:
         return self.waiting + self.running
 
     def is_over(self) -> str:
-        """`Complete` or `Failed` once no pod of it will run any more, as far as its pods tell; else nothing."""
+        """`Complete` or `Failed` once no pod of it will run any more, as far as they tell; else empty."""
         if self.serving or any(self.running.values()):
             return ""
         if self.lost:

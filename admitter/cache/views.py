@@ -14,15 +14,7 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
-from admitter.cache.job_resources import (
-    JOB,
-    POD_GROUP,
-    JobResource,
-    OwnerView,
-    PodSetView,
-    owner_of,
-    titled,
-)
+from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key

@@ -147,7 +147,20 @@ class Gate:
         if group is None:
             return self._awaited(workload)
         found = complaint(workload, group)
+        if found is None and not self._is_counted(workload):
+            found = WaitingReason.POD_GROUP_INCOMPLETE, "what its pods request is being added up"
         return Waiting(*found) if found is not None else None
+
+    def _is_counted(self, workload: WorkloadView) -> bool:
+        """Whether the Workload of a group asks for as many pods of each shape as there are now.
+
+        The name of a pod set is a digest of all that pods of a shape ask for.
+        """
+        job = self._world.job_of(workload.key)
+        if job is None or job.problem:
+            return True
+        asked = {each["name"]: each["count"] for each in workload.spec["podSets"]}
+        return asked == {each.name: each.count for each in job.sets}
 
     def _awaited(self, workload: WorkloadView) -> Waiting | None:
         """Why a group waits of which no pod is there."""

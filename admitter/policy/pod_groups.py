@@ -4,13 +4,14 @@ The pods that are there and the status of the Workload tell all of it, so a new 
 one knew. Pods that have succeeded are in the status once they may be gone.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from admitter.api.conditions import WaitingReason
 from admitter.cache.pod_groups import PodGroup
-from admitter.cache.views import WorkloadView
+from admitter.cache.views import Json, WorkloadView
 from admitter.engine.model import Admission, Assignment
 
 REMADE_SECONDS: Final = 300.0
@@ -19,13 +20,53 @@ REMADE_SECONDS: Final = 300.0
 
 def succeeded(workload: WorkloadView | None, group: PodGroup | None) -> dict[str, set[str]]:
     """The pods of each pod set that have succeeded, by what they are remembered by."""
-    found: dict[str, set[str]] = {}
-    for each in workload.status.get("succeededPods") or () if workload is not None else ():
-        found.setdefault(each["name"], set()).update(each["pods"])
-    for shape, ended in group.succeeded.items() if group is not None else ():
+    found = _remembered(workload, "pods", "earlier")
+    if group is None:
+        return found
+    for shape, ended in group.succeeded.items():
         if ended:
-            found.setdefault(shape, set()).update(ended)
+            found[shape].update(ended)
+    if workload is not None:
+        _add_own(found, group.gone, workload)
     return found
+
+
+def _add_own(
+    found: defaultdict[str, set[str]], ended: Mapping[str, Mapping[str, str]], workload: WorkloadView
+) -> None:
+    """Add those pods that were started for a Workload."""
+    for shape, pods in ended.items():
+        own = [pod for pod, uid in pods.items() if uid == workload.uid]
+        if own:
+            found[shape].update(own)
+
+
+def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for each in workload.status.get("succeededPods") or () if workload is not None else ():
+        for part in parts:
+            found[each["name"]].update(each.get(part) or ())
+    return found
+
+
+def _given_back(workload: WorkloadView, group: PodGroup | None) -> Counter[str]:
+    """How many pods of each pod set have succeeded that were started by the admission."""
+    found, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
+    if group is not None:
+        _add_own(found, group.succeeded, workload)
+        _add_own(found, group.gone, workload)
+    return Counter({shape: len(ended - earlier[shape]) for shape, ended in found.items()})
+
+
+def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool) -> list[Json]:
+    """The pods that have succeeded as a status remembers them; `earlier` once the admission is taken back."""
+    before = _remembered(workload, "earlier")
+    return [
+        {"name": name, "pods": [], "earlier": sorted(ended)}
+        if earlier
+        else {"name": name, "pods": sorted(ended - before[name]), "earlier": sorted(before[name])}
+        for name, ended in sorted(succeeded(workload, group).items())
+    ]
 
 
 def succeeded_count(workload: WorkloadView | None, group: PodGroup) -> int:
@@ -36,13 +77,9 @@ def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None
     """What an admission still holds: pods that have succeeded hold nothing, unless their group serves."""
     if group is not None and group.serving:
         return admission
-    ended = succeeded(workload, group)
-    if not ended:
-        return admission
-    return replace(
-        admission,
-        pod_sets=tuple(_without(each, len(ended.get(each.name, ()))) for each in admission.pod_sets),
-    )
+    ended = _given_back(workload, group)
+    pod_sets = tuple(_without(each, ended[each.name]) for each in admission.pod_sets)
+    return replace(admission, pod_sets=pod_sets) if pod_sets != admission.pod_sets else admission
 
 
 def _without(assignment: Assignment, ended: int) -> Assignment:

@@ -2,6 +2,7 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def make_group(scene: PodScene, random: Random, name: str, queue: str, priority:
     """A user makes a group of pods of one shape or two; now and then one pod too many."""
     said = {"retriable_in_group": "false"} if random.random() < 0.3 else {}
     size = random.randint(1, 3)
-    common = {"queue": queue, "priority": priority, "size": size, **said}
+    common: dict[str, Any] = {"queue": queue, "priority": priority, "size": size, **said}
     scene.group(name, size, **common)
     if random.random() < 0.2:
         scene.group(name, 1, first=size, **common)

@@ -16,12 +16,13 @@ from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
 from admitter.cache.views import JobView, Json, WorkloadView, seconds
 from admitter.cache.world import World, pods_path, workload_path
-from admitter.client.errors import ConflictError, NotFoundError
+from admitter.client.errors import NotFoundError
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.pod_writes import pod_path, side_by_side
+from admitter.controllers.workload.writes import delete_workload
 from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL
 from admitter.policy import pod_groups, status
 from admitter.policy.status import Clock
@@ -83,43 +84,52 @@ class GroupJobs:
             return FinishedReason.JOB_FAILED, words or "a pod has failed that no other takes the place of"
         return None
 
-    async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> None:
-        """Start pods that have a place, delete those that are too many, and remember those that have succeeded."""
+    async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> bool:
+        """Start pods that have a place, delete those that are too many, remember those that succeeded.
+
+        False if nothing of it runs, and no pod that waits has a place: it must be admitted anew.
+        """
         group = self.group_of(job)
         if group is None:
-            return
+            return True
         free = pod_groups.places(workload, group) - group.running
-        chosen, rest = [], []
+        chosen: list[QueuedPod] = []
+        rest: list[QueuedPod] = []
         for pod in group.pods(gated=True):
             fits = free[pod.shape] > 0 and pod.size == group.size
             free[pod.shape] -= fits
             (chosen if fits else rest).append(pod)
         await side_by_side(self._start(pod, start) for pod in chosen)
         if rest:
-            await self._rest(workload, group, rest, free)
+            deleted = await self.trim(group, workload)
+            left = [pod for pod in rest if pod.name not in deleted]
+            if left and not chosen and not group.running.total():
+                return False
+            self._tell_rest(workload, group, left, free)
         await self._record(workload, group)
+        return True
 
     @staticmethod
     async def _start(pod: QueuedPod, start: Start) -> None:
         with suppress(NotFoundError):  # it is gone, and a watch will say so
             await start(pod_job(pod))
 
-    async def _rest(
+    def _tell_rest(
         self, workload: WorkloadView, group: PodGroup, rest: list[QueuedPod], free: Counter[str]
     ) -> None:
-        """Delete the newest pods that are too many, and tell others why they wait."""
-        deleted = await self.trim(group, workload)
-        known = (
-            {each.name for each in workload.admission.pod_sets} if workload.admission is not None else set()
-        )
+        """Tell pods that were not admitted with their group why they wait."""
+        assert workload.admission is not None
+        known = {each.name for each in workload.admission.pod_sets}
         for pod in rest:
-            if pod.name in deleted:
-                continue
             if pod.size != group.size:
                 words = f"it says that its group has {pod.size} pods, and those that run say {group.size}"
                 self._tell(pod, WaitingReason.POD_GROUP_SIZES_DIFFER, words)
             elif pod.shape not in known or (free.total() > 0 and not group.leaving):
                 words = "its group was admitted without a pod that asks for the same: it gets no place in it"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif group.serving and not group.leaving:
+                admitted = sum(each.count for each in workload.admission.pod_sets)
+                words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
 
     async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
@@ -150,26 +160,31 @@ class GroupJobs:
 
     async def _record(self, workload: WorkloadView, group: PodGroup) -> None:
         """Remember in the status which pods have succeeded, once they have done so for a while."""
-        ended = pod_groups.succeeded(workload, group)
-        known = workload.status.get("succeededPods") or ()
-        if group.serving or sum(map(len, ended.values())) == sum(len(each["pods"]) for each in known):
+        now, due = self.clock().timestamp(), self._due.get(workload.uid)
+        if group.serving or (due is None and not any(group.succeeded.values()) and not group.gone):
             return
-        due = self._due.setdefault(workload.uid, self.clock().timestamp() + RECORD_SECONDS)
-        left = due - self.clock().timestamp()
-        if left > 0:
-            self.again(workload.key, left)
-            return
-        del self._due[workload.uid]
-        listed = [{"name": name, "pods": sorted(pods)} for name, pods in sorted(ended.items())]
-        await self._patch(workload, status.remembered(workload, listed))
+        if (
+            due is None or now >= due
+        ):  # not at each change: to compare all of them takes as long as they are many
+            listed = pod_groups.ended_json(workload, group, earlier=False)
+            self._due.pop(workload.uid, None)
+            if _number(listed) == _number(workload.status.get("succeededPods") or []):
+                return
+            if due is not None:
+                await self._patch(workload, status.remembered(workload, listed))
+                return
+            due = self._due[workload.uid] = now + RECORD_SECONDS
+        self.again(workload.key, due - now)
 
     async def waiting(self, job: JobView, workload: WorkloadView) -> bool:
-        """Delete pods that are too many; False if the group is over since it was not made anew."""
+        """Delete pods that are too many; whether there is anything that the Workload is to ask for."""
         group = self.group_of(job)
         if group is None:
             return True
         await self.trim(group, workload)
-        return pod_groups.complaint(workload, group) is None or await self._is_awaited(workload)
+        if pod_groups.complaint(workload, group) is None:
+            return True
+        return await self._is_awaited(workload) and group.waiting.total() > 0
 
     async def over(self, job: JobView) -> None:
         """The Workload of a group is over: pods that are made now are too many, or begin a new life of it."""
@@ -184,7 +199,7 @@ class GroupJobs:
             doomed = group.pods(gated=True)
             await side_by_side(self._delete(pod, group) for pod in doomed)
         elif workload is not None:
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
 
     async def without_pods(self, workload: WorkloadView) -> None:
         """The Workload of a group of which no pod is there."""
@@ -197,11 +212,11 @@ class GroupJobs:
             if left > 0:
                 self.again(workload.key, left)
             else:
-                await self.delete(workload)
+                await delete_workload(workload, self.transport)
         elif workload.admission is not None and workload.evicting:
             await self.free(workload)
         elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
         else:
             await self._is_awaited(workload)
 
@@ -219,9 +234,14 @@ class GroupJobs:
         return False
 
     async def free(self, workload: WorkloadView) -> None:
-        """Give back what an evicted group held; it waits again if other pods may take the places of its own."""
+        """Give back what an evicted group held; it waits again if others may take the places of its pods."""
         if workload.retriable:
-            await self._patch(workload, status.released(workload, self.clock()))
+            body = status.released(workload, self.clock())
+            group = self.world.pod_groups.get((workload.job or ("", ""))[1])
+            ended = pod_groups.ended_json(workload, group, earlier=True)
+            if ended:
+                body["status"]["succeededPods"] = ended
+            await self._patch(workload, body)
             return
         words = str(workload.condition(ConditionType.EVICTED).get("message", ""))
         await self._patch(workload, status.finished(workload, FinishedReason.EVICTED, words, self.clock()))
@@ -235,18 +255,16 @@ class GroupJobs:
         for raw in listed["items"]:
             self.world.take_pod(raw)
 
-    async def delete(self, workload: WorkloadView) -> None:
-        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
-        body = {"preconditions": conditions, "propagationPolicy": "Background"}
-        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
-            await self.transport.delete(workload_path(workload.key), body)
-
     async def _patch(self, workload: WorkloadView, body: Json) -> None:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
     def _tell(self, pod: QueuedPod, reason: str, message: str) -> None:
         self.events.record(_subject(pod), reason, message, lasting=True)
+
+
+def _number(listed: list[Json]) -> int:
+    return sum(len(each.get(part) or ()) for each in listed for part in ("pods", "earlier"))
 
 
 def _subject(pod: QueuedPod) -> Subject:
