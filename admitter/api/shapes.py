@@ -42,6 +42,15 @@ def _time(value: str) -> str:
     return value
 
 
+def _pending(value: Preemption | None) -> Preemption | None:
+    if value is not None and value.evict_at is not None:
+        try:
+            _time(value.evict_at)
+        except ValueError as error:
+            raise ValueError(f"evictAt: {error}") from error
+    return value
+
+
 _Quantities = dict[str, Annotated[str | int | float, checked_by(lambda value: parse_quantity(str(value)))]]
 _Time = Annotated[str, AfterValidator(_time)]
 _Annotations = dict[str, str | int | float]
@@ -102,7 +111,10 @@ _NODE: Final = fields(
 _WORKLOAD: Final = fields(
     metadata=_METADATA,
     status=fields(
-        admission=Admission | None, preemption=Preemption | None, place=Place | None, conditions=_CONDITIONS
+        admission=Admission | None,
+        preemption=Annotated[Preemption | None, AfterValidator(_pending)],
+        place=Place | None,
+        conditions=_CONDITIONS,
     ),
 )
 _OTHERS: Final = fields(

@@ -73,7 +73,7 @@ def test_a_job_may_be_named_with_its_kind(name: str) -> None:
     assert said("explain", name, *JOB) == said("explain", "train-7", *JOB)
 
 
-@pytest.mark.parametrize("name", ["cq/team-a", "pod/train-7", "job/"])
+@pytest.mark.parametrize("name", ["cq/team-a", "service/train-7", "job/"])
 def test_what_is_no_job_can_not_be_explained(name: str) -> None:
     assert f"{name!r} is not NAME, job/NAME or wl/NAME" in said("explain", name, *JOB, exit_code=2)
 
