@@ -59,7 +59,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     Examples:
     - `admitter explain train-7 -n team-a`
     - `admitter explain jobset/train -n team-a`: an object of a described kind
-    - `admitter explain pod/train -n team-a`, `podgroup/tune`: a queued pod, a group of pods
+    - `admitter explain podgroup/tune -n team-a`: a group of queued pods; one by itself is pod/NAME
     - `admitter explain job/train-7 -n team-a -o json`: the same for a program
     - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that takes long to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
