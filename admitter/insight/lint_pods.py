@@ -1,17 +1,25 @@
 """Probable mistakes in pods that name a queue. Each rule checks one thing; docs/lint.md says why."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from admitter.cache.pod_groups import MOST_SHAPES
+from admitter.cache.pod_groups import MOST_SHAPES, PodGroup
+from admitter.cache.world import World
 from admitter.names import ELASTIC_QUOTA_QUEUE, POD_GROUP_SIZE_ANNOTATION
+from admitter.policy.catalog import Catalog
 
-if TYPE_CHECKING:
-    from admitter.cache.pod_groups import PodGroup
-    from admitter.insight.lint import Found, LintedConfiguration
+Found = tuple[str, str]
+"""Kind and name of an object, and the mistake in a sentence."""
 
 
-def no_such_queue(given: "LintedConfiguration") -> "Iterator[Found]":
+class Checked(Protocol):
+    """What these rules look at."""
+
+    world: World
+    catalog: Catalog
+
+
+def no_such_queue(given: Checked) -> Iterator[Found]:
     """Pods, or a group, name a LocalQueue that does not exist."""
     for pod in given.world.queued_pods:
         if not pod.queued or given.world.local_queues.get((pod.namespace, pod.queue)) is not None:
@@ -27,7 +35,7 @@ def no_such_queue(given: "LintedConfiguration") -> "Iterator[Found]":
             )
 
 
-def group_without_size(given: "LintedConfiguration") -> "Iterator[Found]":
+def group_without_size(given: Checked) -> Iterator[Found]:
     """A pod of a group does not say how many pods that has: the API server refuses it."""
     for pod in given.world.queued_pods:
         if pod.queued and pod.group and not pod.size:
@@ -37,7 +45,7 @@ def group_without_size(given: "LintedConfiguration") -> "Iterator[Found]":
             yield f"Pod {pod.namespace}/{pod.name}", words
 
 
-def group_sizes_differ(given: "LintedConfiguration") -> "Iterator[Found]":
+def group_sizes_differ(given: Checked) -> Iterator[Found]:
     """Pods of a group say different sizes: it waits until they agree."""
     for group in _groups(given):
         sizes = [str(size) for size in group.sizes if size]
@@ -46,7 +54,7 @@ def group_sizes_differ(given: "LintedConfiguration") -> "Iterator[Found]":
             yield f"PodGroup {group.namespace}/{group.name}", words
 
 
-def too_many_shapes(given: "LintedConfiguration") -> "Iterator[Found]":
+def too_many_shapes(given: Checked) -> Iterator[Found]:
     """A group has pods of more shapes than a Workload has pod sets."""
     for group in _groups(given):
         if len(group.alive) > MOST_SHAPES:
@@ -55,7 +63,7 @@ def too_many_shapes(given: "LintedConfiguration") -> "Iterator[Found]":
             yield f"PodGroup {group.namespace}/{group.name}", words
 
 
-def _groups(given: "LintedConfiguration") -> "Iterator[PodGroup]":
+def _groups(given: Checked) -> Iterator[PodGroup]:
     for job in given.world.pod_groups.jobs:
         group = given.world.pod_groups.get(job.uid)
         if group is not None:

@@ -226,10 +226,12 @@ class Arrivals:
         except InvalidQuantityError:
             return  # reported when the Job came
         if spec != item.view.spec:
-            created = timestamp(item.view.created)
             if item.job.resource.is_pods:
-                item.view = again(item, spec, self._world, self._objects.version, created)
+                item.view = again(item, spec, self._world, self._objects.version)
                 return
             metadata = {"namespace": item.view.namespace, "name": item.view.name, "uid": item.view.uid}
-            version = {"resourceVersion": self._objects.version, "creationTimestamp": created}
+            version = {
+                "resourceVersion": self._objects.version,
+                "creationTimestamp": timestamp(item.view.created),
+            }
             item.view = parse_workload({"metadata": metadata | version, "spec": spec})

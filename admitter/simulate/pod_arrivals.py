@@ -18,7 +18,7 @@ from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.items import Item, Key
 from admitter.simulate.lifecycles import Lifecycles
 from admitter.simulate.manifests import Invalid, runtime
-from admitter.simulate.objects import Objects
+from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.pods import MADE_OF, as_created
 
 Json = dict[str, Any]
@@ -36,6 +36,8 @@ class PodArrivals:
         self._invalid = invalid
         self._due: list[tuple[Json, Key, bool]] = []
         self._lasts: dict[Key, float | None] = {}
+        self._changed: dict[Key, tuple[QueuedPod, str]] = {}  # by Workload: a pod of it, and what to call it
+        self._uids: dict[Key, str] = {}  # of Workloads: the UID of the pod that came first
 
     def put(self, raw: Json, key: Key, *, gone: bool) -> None:
         """A pod comes, changes or goes at this moment."""
@@ -46,9 +48,12 @@ class PodArrivals:
         due, self._due = self._due, []
         for raw, key, gone in due:
             if gone:
-                self._go(key, now)
+                self._go(key)
             else:
                 self._come(raw, key, now)
+        changed, self._changed = self._changed, {}
+        for pod, named in changed.values():
+            self._enter(pod, named, now)
 
     def _come(self, raw: Json, key: Key, now: float) -> None:
         made = as_created(raw)
@@ -72,26 +77,22 @@ class PodArrivals:
             return
         self._objects.namespace(key[0], now)
         self._world.queued_pods.apply(pod)
-        if before is not None and before.workload != pod.workload:
-            self._left(before, now)
-        job = self._job_of(pod)
-        if job is not None:
-            self._enter(job, named, now)
+        for each in (before, pod):
+            if each is not None:
+                self._note(each, named)
 
-    def _go(self, key: Key, now: float) -> None:
+    def _go(self, key: Key) -> None:
         before = self._world.queued_pods.get(key)
         if before is not None:
             self._world.queued_pods.delete(key, before.uid)
             self._lasts.pop(key, None)
-            self._left(before, now)
+            self._note(before, f"Pod {before.namespace}/{before.name}")
 
-    def _left(self, pod: QueuedPod, now: float) -> None:
-        """A pod has left its Workload: that goes with the last one."""
-        job = self._job_of(pod) if pod.group else None
-        if job is not None:
-            self._enter(job, f"Pod {pod.namespace}/{pod.name}", now)
-        else:
-            self._lifecycles.forget(self._metadata(pod.namespace, pod.workload, now)["uid"], now)
+    def _note(self, pod: QueuedPod, named: str) -> None:
+        """A Workload has changed: that of a group is looked at once for all pods of a moment."""
+        key = (pod.namespace, pod.workload)
+        self._uids.setdefault(key, pod.uid)
+        self._changed[key] = (pod, named)
 
     def _job_of(self, pod: QueuedPod) -> JobView | None:
         if not pod.group:
@@ -99,34 +100,40 @@ class PodArrivals:
         group = self._world.pod_groups.get(pod.group_uid)
         return self._world.pod_groups.jobs.get(group_key(group)) if group is not None else None
 
-    def _enter(self, job: JobView, named: str, now: float) -> None:
-        """Let a pod or a group wait as what it is now."""
-        metadata = self._metadata(job.namespace, job.workload, now)
+    def _enter(self, pod: QueuedPod, named: str, now: float) -> None:
+        """Let a pod or its group wait as what it is now; its Workload goes with the last pod."""
+        key = (pod.namespace, pod.workload)
+        known = self._world.workloads.get(key)
+        uid = known.uid if known is not None else self._uids[key]
+        job = self._job_of(pod)
+        if job is None:
+            del self._uids[key]
+            self._lifecycles.forget(uid, now)
+            return
         try:
             spec = workload_spec(job, self._world)
         except InvalidQuantityError as error:
-            self._invalid(Invalid(named if job.problem == "" else job.name, str(error)))
-            self._lifecycles.forget(metadata["uid"], now)
+            self._invalid(Invalid(job.name if job.problem else named, str(error)))
+            self._lifecycles.forget(uid, now)
             return
-        view = parse_workload({"metadata": metadata_for(job, self._world) | metadata, "spec": spec})
-        known = self._lifecycles.items.get(view.uid)
-        said = [self._lasts.get(pod.key) for pod in self._world.members_of(job)]
+        view = _workload(job, self._world, spec, uid, self._objects.next_version())
+        item = self._lifecycles.items.get(uid)
+        said = [self._lasts.get(each.key) for each in self._world.members_of(job)]
         lasts = max((each for each in said if each is not None), default=None)
-        if lasts is None and known is not None:
-            lasts = known.runtime
-        self._lifecycles.put(view, job, lasts)
-
-    def _metadata(self, namespace: str, workload: str, now: float) -> Json:
-        """What an API server adds to a Workload, which keeps its UID as long as its pods are there."""
-        metadata = {"namespace": namespace, "name": workload}
-        return self._objects.completed(metadata, "Workload", now, gone=False)
+        self._lifecycles.put(view, job, item.runtime if lasts is None and item is not None else lasts)
 
 
-def again(item: Item, spec: Json, world: World, version: str, created: str) -> WorkloadView:
+def _workload(job: JobView, world: World, spec: Json, uid: str, version: str) -> WorkloadView:
+    """The Workload of a pod or a group."""
+    created = timestamp(job.created)
+    known = {"uid": uid, "resourceVersion": version, "creationTimestamp": created}
+    return parse_workload({"metadata": metadata_for(job, world) | known, "spec": spec})
+
+
+def again(item: Item, spec: Json, world: World, version: str) -> WorkloadView:
     """The Workload of a pod or a group with another spec."""
     assert item.job is not None
-    known = {"uid": item.view.uid, "resourceVersion": version, "creationTimestamp": created}
-    return parse_workload({"metadata": metadata_for(item.job, world) | known, "spec": spec})
+    return _workload(item.job, world, spec, item.view.uid, version)
 
 
 def _is_full(group: PodGroup, pod: QueuedPod) -> bool:

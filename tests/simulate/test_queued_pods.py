@@ -78,6 +78,11 @@ def test_what_is_written_first_is_served_first_whatever_it_is(tmp_path: Path) ->
     assert states(result) == {"podgroup/tune": "Admitted", "pod/train": "Pending"}
     result = simulate(tmp_path, *queue(2), pod("team", "train"), *group, options=["--cycles", "1"])
     assert states(result) == {"podgroup/tune": "Pending", "pod/train": "Admitted"}
+    job = asks("job", 2)
+    del job["metadata"]["creationTimestamp"]
+    for given, first in (([job, *group], "job"), ([*group, job], "podgroup/tune")):
+        result = simulate(tmp_path, *queue(2), *given, options=["--cycles", "1"])
+        assert {name for name, state in states(result).items() if state == "Admitted"} == {first}
 
 
 def test_pods_that_say_different_sizes_wait_and_say_so(tmp_path: Path) -> None:
