@@ -47,6 +47,9 @@ POD_GROUP_LABEL = f"{GROUP}/pod-group"
 POD_GROUP_SIZE_ANNOTATION = f"{GROUP}/pod-group-size"
 """On a pod of a group: how many pods the group has."""
 
+POD_GROUP_OWNER_ANNOTATION = f"{GROUP}/pod-group-owner"
+"""On a pod of a group, by the API server alone: what the group belongs to instead of the pod's controller."""
+
 RETRIABLE_ANNOTATION = f"{GROUP}/retriable-in-group"
 """On a pod of a group, with the value false: no other takes its place if it fails. On its Workload too."""
 
@@ -55,6 +58,12 @@ SERVING_ANNOTATION = f"{GROUP}/pod-group-serving"
 
 FAST_ADMISSION_ANNOTATION = f"{GROUP}/pod-group-fast-admission"
 """On a pod of a group, with the value true: the group is admitted before all of its pods are there."""
+
+KIND_ANNOTATION = f"{GROUP}/kind"
+"""On a Workload: the kind of what it was made for, as `kubectl get workloads` shows it."""
+
+OBJECT_ANNOTATION = f"{GROUP}/object"
+"""On a Workload: the name of that."""
 
 JOB_LABEL = f"{GROUP}/job-uid"
 """On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""

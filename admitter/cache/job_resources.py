@@ -80,7 +80,8 @@ POD: Final = JobResource("", "v1", "Pod", "pods", proves=True, is_pods=True)
 """A pod that is queued by itself. Nothing stops it once it runs: an eviction deletes it."""
 POD_GROUP: Final = JobResource("", "v1", "PodGroup", "pods", proves=True, is_pods=True)
 """Queued pods that are admitted together."""
-OF_PODS: Final = {"pod": POD, "podgroup": POD_GROUP}
+GROUP_SORT: Final = "podgroup"
+OF_PODS: Final = {"pod": POD, GROUP_SORT: POD_GROUP}
 """By what titles of theirs begin with."""
 
 

@@ -37,6 +37,7 @@ from admitter.names import (
     INJECTED_ANNOTATION,
     POD_GATE,
     POD_GROUP_LABEL,
+    POD_GROUP_OWNER_ANNOTATION,
     POD_GROUP_SIZE_ANNOTATION,
     QUEUE_LABEL,
     RETRIABLE_ANNOTATION,
@@ -185,7 +186,8 @@ def group_identity(metadata: Mapping[str, Json], group: str, queue: str, owner: 
     """
     annotations = metadata.get("annotations") or {}
     user, uid = annotations.get(USER_ANNOTATION, ""), annotations.get(USER_UID_ANNOTATION, "")
-    parts = [metadata.get("namespace", ""), group, user, uid, owner.uid if owner is not None else "", queue]
+    above = annotations.get(POD_GROUP_OWNER_ANNOTATION) or (owner.uid if owner is not None else "")
+    parts = [metadata.get("namespace", ""), group, user, uid, above, queue]
     return f"podgroup-{sha256(orjson.dumps(parts)).hexdigest()[:_DIGITS]}"
 
 

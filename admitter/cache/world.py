@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 from admitter.api.conditions import ConditionType, WorkloadState
 from admitter.api.forms import fitted, is_admission
-from admitter.cache.job_resources import JOB, OF_PODS, JobResource, sort_of
+from admitter.cache.job_resources import JOB, OF_PODS, POD_GROUP, JobResource, sort_of
 from admitter.cache.namespace_views import parse_namespace, parse_resource_quota
 from admitter.cache.node_views import parse_node
 from admitter.cache.ownership import Owners, Shards
+from admitter.cache.pod_groups import PodGroups
 from admitter.cache.pod_views import PodView, parse_pod
 from admitter.cache.queued_pods import PodJobs, QueuedPod, parse_queued_pod, pod_job
 from admitter.cache.views import (
@@ -54,6 +55,8 @@ class World:
         self.read_queued_pods = Source("/api/v1/pods", parse_queued_pod, QUEUE_LABEL, fitted=fits)
         self.queued_pods = self.read_queued_pods.store
         self.jobs.include(PodJobs(self.queued_pods).jobs)
+        self.pod_groups = PodGroups(self.queued_pods)
+        self.jobs.include(self.pod_groups.jobs)
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
@@ -195,8 +198,18 @@ class World:
 
     def members_of(self, job: JobView) -> list[QueuedPod]:
         """The pods that a job object is, if it is a queued pod or a group of them."""
+        group = self.pod_groups.get(job.uid)
+        if group is not None:
+            return list(group.members.values())
         pod = self.queued_pods.get((job.namespace, job.name.rpartition("/")[2]))
         return [pod] if pod is not None and pod.uid == job.uid else []
+
+    def job_titled(self, namespace: str, title: str) -> JobView | None:
+        """A job object by its title; of groups of pods with the same name the one that came first."""
+        if OF_PODS.get(sort_of(title)) is not POD_GROUP:
+            return self.jobs.get((namespace, title))
+        of_it = [job for job in self.pod_groups.jobs if (job.namespace, job.name) == (namespace, title)]
+        return min(of_it, key=lambda job: (job.created, job.uid), default=None)
 
     def labels_of(self, namespace: str) -> Mapping[str, str]:
         view = self.namespaces.get(("", namespace))

@@ -17,9 +17,8 @@ from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
-from admitter.names import JOB_LABEL
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import workload_spec
+from admitter.policy.derive import metadata_for, workload_spec
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.intake import Intake
 from admitter.policy.namespace_weights import NamespaceWeights
@@ -146,17 +145,9 @@ class Snapshot:
             spec = workload_spec(job, self.world)
         except InvalidQuantityError:
             return  # the controller makes none either, and says so at the Job
-        kind, name = job.resource, job.name.rpartition("/")[2]
-        owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
-        metadata = {
-            "namespace": job.namespace,
-            "name": job.workload,
-            "uid": job.uid,
-            "resourceVersion": str(job.version),
-            "creationTimestamp": timestamp(at(job.created)),
-            "labels": {JOB_LABEL: job.uid},
-            "ownerReferences": [owner | {"controller": True}],
-        }
+        known_by = {"uid": job.uid, "resourceVersion": str(job.version)}
+        metadata = metadata_for(job, self.world) | known_by
+        metadata["creationTimestamp"] = timestamp(at(job.created))
         self.world.workloads.apply(parse_workload({"metadata": metadata, "spec": spec}))
 
     def find(self, namespace: str, name: str) -> WorkloadView | None:

@@ -344,10 +344,10 @@ def _selected(raw: Json, where: Place, query: Mapping[str, str]) -> bool:
     metadata = raw["metadata"]
     if where.namespace not in {"", metadata.get("namespace")}:
         return False
-    name, equal, value = query.get("labelSelector", "").partition("=")
     labels = metadata.get("labels") or {}
-    if name and (name not in labels or (equal and labels[name] != value)):
-        return False
+    for name, equal, value in (part.partition("=") for part in query.get("labelSelector", "").split(",")):
+        if name and (name not in labels or (equal and labels[name] != value)):
+            return False
     field, _, value = query.get("fieldSelector", "").partition("=")
     found: Any = reduce(lambda at, part: at.get(part) or {}, field.split("."), raw)
     return not field or found == value

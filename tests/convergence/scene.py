@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from admitter.cache.views import parse_workload
+from admitter.cache.views import WorkloadView, parse_workload
 from admitter.cache.world import OWN
 from admitter.client.errors import FENCE, api_error
 from admitter.controllers.app import App
@@ -14,6 +14,7 @@ from admitter.controllers.lifecycle import AppLifecycle
 from admitter.controllers.succession import ACCOUNT, Candidacy
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
+from admitter.engine.model import Admission
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
 from admitter.quantities.amounts import to_amount
 from tests.apiserver.job_controller import JobController, is_live, is_owned
@@ -169,8 +170,13 @@ class Scene:
     def used(self, queue: str) -> int:
         """Thousandths of a CPU that are admitted in a queue."""
         views = map(parse_workload, self.server.objects["workloads"].values())
-        admissions = [view.admission for view in views if view.admission is not None and not view.finished]
+        admissions = [self.held(view) for view in views if view.admission is not None and not view.finished]
         return sum(amount for each in admissions if each.queue == queue for _, amount in each.usage)
+
+    def held(self, workload: WorkloadView) -> Admission:
+        """What a Workload holds that has been admitted."""
+        assert workload.admission is not None
+        return workload.admission
 
     def untold(self) -> list[str]:
         """What the statuses of queues and Cohorts do not say as it is."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Restore
-from admitter.cache.job_resources import JOB
+from admitter.cache.job_resources import JOB, POD_GROUP
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
@@ -27,7 +27,9 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.workload.grace import GracePeriods
-from admitter.controllers.workload.pod_writes import stop
+from admitter.controllers.workload.pod_jobs import GroupJobs
+from admitter.controllers.workload.pod_writes import bar as bar_pod
+from admitter.controllers.workload.pod_writes import side_by_side, stop
 from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
@@ -96,6 +98,7 @@ class Evictions:
     grace: GracePeriods
     shortages: Shortages
     refused: RefusedStarts
+    groups: GroupJobs
     transport: Transport
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     _started: dict[str, float] = field(default_factory=dict)  # when, by UID, in the last `ACT_SECONDS`
@@ -170,7 +173,22 @@ class Evictions:
         since = self._started.get(job.uid, workload.since)
         return since + ACT_SECONDS - self.grace.clock().timestamp()
 
+    async def _release_group(self, workload: WorkloadView, job: JobView) -> None:
+        """Free what a group held, once no pod of it runs and no start of one is on its way.
+
+        All pods are read first, since an earlier leader may have started one that is not known here.
+        """
+        await self.groups.read_members(workload)
+        mark, world = str(workload.version), self.world
+        waiting = [pod for pod in world.members_of(job) if pod.gated and not pod.deleting]
+        await side_by_side(bar_pod(pod, mark, world, self.transport) for pod in waiting)
+        if not any(pod.running for pod in world.members_of(job)):
+            await self.groups.free(workload)
+
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
+        if job.resource is POD_GROUP:
+            await self._release_group(workload, job)
+            return
         if not all(map(_is_still, self.made_for(job))):
             return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
