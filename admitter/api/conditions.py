@@ -116,7 +116,7 @@ class EvictedReason(StrEnum):
     LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
     """Its LocalQueue got the stopPolicy HoldAndDrain."""
     JOB_CHANGED = "JobChanged"
-    """Its Job asks for more, or for something else, than was admitted."""
+    """Its Job asks for more, or for something else, than was admitted, or never got the pods that were."""
     NOT_STARTED = "NotStarted"
     """The API server refused its Job's start."""
     FLAVOR_NOT_FOUND = "FlavorNotFound"

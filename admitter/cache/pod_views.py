@@ -34,7 +34,7 @@ class PodView(Meta):
     """A pod that an admission has labelled."""
 
     workload: str  # name of the Workload that holds the quota that it uses
-    workload_uid: str  # its UID; empty for a pod that an older version has labelled
+    workload_uid: str  # its UID; empty for a pod that no admission has labelled
     created: float  # seconds since the epoch
     live: bool  # whether it still uses quota: neither succeeded nor failed, and not gone
     succeeded: bool
@@ -46,9 +46,7 @@ class PodView(Meta):
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""
-        if self.workload_uid:
-            return self.workload_uid == workload.uid
-        return workload.created <= self.created
+        return self.workload_uid == workload.uid
 
 
 def parse_pod(raw: Json) -> PodView:

@@ -289,6 +289,7 @@ def parse_held(raw: Json, old: WorkloadView | None) -> WorkloadView | None:
         true=frozenset(),
         finished=False,
         size=0,
+        group=old.group if old is not None else JOB.group,
     )
 
 

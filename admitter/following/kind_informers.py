@@ -5,6 +5,8 @@ What is known of a kind then changes in `World.kinds`, and its objects come into
 """
 
 import asyncio
+import logging
+from collections import deque
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -20,11 +22,11 @@ from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import JOB, OF_PODS, resource_of
 from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
-from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.errors import ClusterError, NotFoundError, is_retryable
 from admitter.client.informer import Informer
 from admitter.client.signal import Signal
 from admitter.client.source import Source
-from admitter.client.store import Unreadable
+from admitter.client.store import Key, Unreadable
 from admitter.client.transport import Transport
 from admitter.following.related_objects import Change, RelatedObjects
 from admitter.policy.defects import Defect
@@ -41,6 +43,8 @@ REST: Final = 20
 """So many times as long as reading took then is not read again: it takes a twentieth of the time at most."""
 RETRY_SECONDS: Final = 5.0
 """After so long it is looked again whether what could not be read has been read since."""
+LONGEST_RETRY_SECONDS: Final = 320.0
+"""So seldom it is looked again after a JobKind with a wrong plural: it is made anew, and that is heard of."""
 SERVED_SECONDS: Final = 30.0
 """After so long it is looked again which kinds the groups of related objects have: more may have come."""
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -74,10 +78,13 @@ class KindInformers:
         self._group = asyncio.TaskGroup()
         self._related = RelatedObjects(transport, random, self._related_changed)
         self._stale: set[Change] = set()  # the related objects that have changed
+        self._unread: dict[Key, None] = {}  # what could not be read anew, as it is tried again
         self._rested = 0.0  # from when on objects may be read anew, in the time of the event loop
         # JobKinds of kinds that the API server does not serve, so that there are no objects of them
         self._gone: set[str] = set()
         self._unsure: set[str] = set()  # JobKinds of which that is to be looked at again
+        self._misnamed: set[str] = set()  # JobKinds of kinds that are served by another plural
+        self._patience = RETRY_SECONDS  # after so long those are looked at again
         self._definitions: dict[str, _Read] = {}
         self._objects: dict[str, _Read] = {}
 
@@ -89,14 +96,21 @@ class KindInformers:
                 self._again.clear()
                 await self._update()
                 self.synced.set()
+                if not self._misnamed:
+                    self._patience = RETRY_SECONDS
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._pause()):
                         await self._again.wait()
 
     def _pause(self) -> float | None:
+        """After how many seconds it is looked again without news; None: not before there are some."""
         if not self._is_sure():
             return RETRY_SECONDS
-        return SERVED_SECONDS if any(read.related for read in self._objects.values()) else None
+        seconds = [SERVED_SECONDS] if any(read.related for read in self._objects.values()) else []
+        if self._misnamed:
+            seconds.append(self._patience)
+            self._patience = min(2 * self._patience, LONGEST_RETRY_SECONDS)
+        return min(seconds, default=None)
 
     def _is_sure(self) -> bool:
         """Whether everything was read that tells which kinds there are."""
@@ -130,7 +144,7 @@ class KindInformers:
         from admitter.kinds.registry import Kinds  # noqa: PLC0415  # slow to load, and needed for this alone
 
         self._related.failures.clear()
-        self._gone, self._unsure = set(), set()
+        self._gone, self._unsure, self._misnamed = set(), set(), set()
         declared = Kinds(raws, {}).declared
         await self._read_definitions(declared)
         kinds = Kinds(raws, dict(self._schemas()))
@@ -219,7 +233,7 @@ class KindInformers:
         if plural is None:
             self._gone.add(kind.metadata.name)
             return words
-        self._unsure.add(kind.metadata.name)
+        self._misnamed.add(kind.metadata.name)
         right = f"make a JobKind with plural {plural}, and delete this one"
         return (
             f"spec.resource.plural: {words}: {resource.kind} objects are {plural}.{resource.group}: {right}"
@@ -254,25 +268,41 @@ class KindInformers:
             return
         await self._related.look_again()
         stale, self._stale = self._stale, set()
+        failed, self._unread = self._unread, {}
+        order = {key: place for place, key in enumerate(failed, 1)}
+        found = (
+            (read, view)
+            for read in self._objects.values()
+            if read.related
+            for view in read.source.store
+            if view.key in failed or _depends(view, stale)
+        )
+        # what failed before comes last, and so holds up none of the others
+        due = deque(sorted(found, key=lambda each: order.get(each[1].key, 0)))
         spent = 0.0
-        for read in [each for each in self._objects.values() if each.related]:
-            for view in [each for each in read.source.store if _depends(each, stale)]:
-                try:
-                    raw = await self._transport.get(view.path)
-                except NotFoundError:
-                    continue
-                except ClusterError as error:
-                    log.warning("kind not read anew", path=read.source.path, error=str(error))
-                    self._stale |= stale
+        while due:
+            read, view = due.popleft()
+            try:
+                raw = await self._transport.get(view.path)
+            except NotFoundError:
+                continue
+            except ClusterError as error:
+                level = logging.DEBUG if view.key in failed else logging.WARNING
+                log.log(level, "object not read anew", path=view.path, error=str(error))
+                self._unread[view.key] = None
+                if is_retryable(error):  # others may fare no better now
+                    self._unread = dict.fromkeys(each.key for _, each in due) | self._unread
                     break
-                began = loop.time()
-                found = read.source.seen(raw)
-                if found is not None and not isinstance(found, Unreadable):
-                    read.source.store.take_again(found)
-                spent += loop.time() - began
+                continue
+            began = loop.time()
+            now = read.source.seen(raw)
+            if now is not None and not isinstance(now, Unreadable):
+                read.source.store.take_again(now)
+            spent += loop.time() - began
         self._rested = loop.time() + REST * spent
-        if self._stale:
-            loop.call_later(max(ANEW_SECONDS, REST * spent), self._again.set)
+        if self._stale or self._unread:
+            pause = ANEW_SECONDS if self._stale else RETRY_SECONDS
+            loop.call_later(max(pause, REST * spent), self._again.set)
 
     def _start(self, sort: str, kind: "JobKind", kinds: "Kinds", stated: bytes) -> None:
         source = source_of_kind(kind, kinds, self._related.find)

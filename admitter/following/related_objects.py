@@ -1,28 +1,20 @@
 """Objects that describe pods of others, such as the runtimes of TrainJobs: all of their API group is read.
 
-Which of its kinds an object names is known only once it is read. What expressions and paths can use is kept,
-as text, and only so much of it as there is room for.
+Which of its kinds an object names is known only once it is read.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from admitter.api.forms import DESCRIBED, fitted
-from admitter.cache.room import fits
-from admitter.cache.views import LONGEST_TEMPLATE, Meta, meta
+from admitter.cache.related_views import RelatedRoom, RelatedView, source_of_related
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.informer import Informer
 from admitter.client.source import Source
-from admitter.client.store import Key, Unreadable, either
+from admitter.client.store import Unreadable, either
 from admitter.client.transport import Transport
-from admitter.kinds import KindError
 
 if TYPE_CHECKING:
     from admitter.api.job_kind import JobKind
@@ -31,34 +23,6 @@ Json = dict[str, Any]
 
 Change = tuple[str, ...]
 """Group and version of what has changed, or these with kind, namespace and name of the one object."""
-_METADATA: Final = ("name", "namespace", "labels", "annotations")
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The object once more."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedView(Meta):
-    """An object, as JSON without its status; empty if there is no room for it, or it is too long."""
-
-    text: bytes
-    size: int  # bytes of the text, or of what it would be
-
-
-def parse_related(raw: Json) -> RelatedView:
-    """The view of an object; ValueError if it can't be written."""
-    metadata = {name: value for name, value in raw["metadata"].items() if name in _METADATA}
-    if isinstance(metadata.get("annotations"), dict):
-        metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != _APPLIED}
-    try:
-        text = orjson.dumps({k: v for k, v in raw.items() if k != "status"} | {"metadata": metadata})
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-    return RelatedView(*meta(raw["metadata"]), text if len(text) <= LONGEST_TEMPLATE else b"", len(text))
-
-
-def source_of_related(path: str) -> Source[RelatedView]:
-    """What is read of the objects of a collection."""
-    return Source(path, parse_related, fitted=partial(fitted, DESCRIBED))
 
 
 class RelatedObjects:
@@ -69,8 +33,7 @@ class RelatedObjects:
         self.failures: set[str] = set()  # the JobKinds of which something can't be read
         # by group and version: the sources by kind, each with its informer and the task of that
         self._read: dict[str, dict[str, tuple[Source[RelatedView], Informer[Any], asyncio.Task[None]]]] = {}
-        self._held: dict[tuple[str, Key], int] = {}  # bytes that are kept, by collection and object
-        self._of: Counter[str] = Counter()  # the same, by namespace
+        self._room = RelatedRoom()
 
     async def follow(self, kind: "JobKind", group: asyncio.TaskGroup) -> str:
         """Read what a JobKind names; returns why that can't be read, or an empty text."""
@@ -111,17 +74,7 @@ class RelatedObjects:
 
     def _keep(self, source: Source[RelatedView], view: RelatedView) -> RelatedView:
         """An object as far as there is room for it."""
-        self._free(source, view.key)
-        if not view.text or not fits(self._of[view.namespace], self._of.total(), view.size):
-            return replace(view, text=b"")
-        self._held[source.path, view.key] = view.size
-        self._of[view.namespace] += view.size
-        return view
-
-    def _free(self, source: Source[RelatedView], key: Key) -> None:
-        self._of[key[0]] -= self._held.pop((source.path, key), 0)
-        if not self._of[key[0]]:
-            del self._of[key[0]]
+        return self._room.keep(source.path, view)
 
     def _look(
         self,
@@ -133,7 +86,7 @@ class RelatedObjects:
     ) -> None:
         key = either(old, new).key
         if new is None:
-            self._free(source, key)
+            self._room.free(source.path, key)
         same = old is not None and new is not None and (old.text, old.size) == (new.text, new.size)
         if informer.synced.is_set() and not same:
             self._changed((*kind, *key))
@@ -142,7 +95,7 @@ class RelatedObjects:
         """Read of what had no room as much as there is room for now."""
         for source in [source for read in self._read.values() for source, _, _ in read.values()]:
             for view in [each for each in source.store if not each.text]:
-                if not self._has_room_now(view):
+                if not self._room.has(view):
                     continue
                 try:
                     place = f"namespaces/{view.namespace}/" if view.namespace else ""
@@ -155,17 +108,13 @@ class RelatedObjects:
                 if found is not None and not isinstance(found, Unreadable):
                     source.store.take_again(found)
 
-    def _has_room_now(self, view: RelatedView) -> bool:
-        held = (self._of[view.namespace], self._of.total())
-        return view.size <= LONGEST_TEMPLATE and fits(*held, view.size)
-
     def release(self, versions: Iterable[str]) -> None:
         """Read no others than these."""
         for version in self._read.keys() - set(versions):
             for source, _, task in self._read.pop(version).values():
                 task.cancel()
                 for view in source.store:
-                    self._free(source, view.key)
+                    self._room.free(source.path, view.key)
 
     def find(self, namespace: str, version: str, kind: str, name: str) -> Json | None:
         """An object in a namespace, or in none.
@@ -178,10 +127,4 @@ class RelatedObjects:
             return None
         places = (source.store.get((place, name)) for place in (namespace, ""))
         view = next((view for view in places if view is not None), None)
-        if view is not None and not view.text:
-            said = f"{kind} {name}, which its pods are described by, takes {view.size} bytes"
-            if view.size > LONGEST_TEMPLATE:
-                raise KindError(f"{said}, and at most {LONGEST_TEMPLATE} are read")
-            raise KindError(f"{said}, and the others leave it no room")
-        found: Json | None = orjson.loads(view.text) if view is not None else None
-        return found
+        return view.content(kind) if view is not None else None

@@ -35,6 +35,12 @@ def optional(root: str, path: _Path) -> str:
     return root + "".join(f".?{name}" for name in path)
 
 
+def elements(root: str, path: _Path, *, of_map: bool) -> str:
+    """The elements of a list or map; none if it is missing, or null where a definition takes any fields."""
+    empty = "{}" if of_map else "[]"
+    return f"optional.ofNonZeroValue({optional(root, path)}.orValue(null)).orValue({empty})"
+
+
 def steps(path: str) -> _Path:
     """The names in a path of a JobKind."""
     return tuple(path.split("."))
@@ -116,11 +122,9 @@ class PodSetRules:
             return None
         if form.each is None:
             return _Element("object", "oldObject", lambda holds: holds)
-        empty = "{}" if self._is_map(form) else "[]"
-        new, old = (
-            f"{optional(root, steps(form.each))}.orValue({empty})" for root in ("object", "oldObject")
-        )
-        if self._is_map(form):
+        of_map = self._is_map(form)
+        new, old = (elements(root, steps(form.each), of_map=of_map) for root in ("object", "oldObject"))
+        if of_map:
             return _Element(
                 f"{new}[key]", f"{old}[key]", lambda holds: f"{new}.all(key, key in {old} && {holds})"
             )
@@ -159,7 +163,7 @@ class PodSetRules:
             yield element.all(" && ".join(_equal(element.new, element.old, path) for path in own))
             if element.new == "item":
                 name = str(form.name_from)
-                new = f"{optional('object', steps(str(form.each)))}.orValue([])"
+                new = elements("object", steps(str(form.each)), of_map=False)
                 other = renamed(name, {"item": "other"}, "new_")
                 yield f"{new}.all(item, {new}.exists_one(other, ({other}) == ({renamed(name, {}, 'new_')})))"
         yield from (_equal("object", "oldObject", path) for path in sorted(whole))
@@ -180,12 +184,9 @@ class PodSetRules:
         """That something holds for one of the places at which the paths of a pod set begin."""
         if form.each is None:
             return holds(root)
-        elements = optional(root, steps(form.each))
-        if self._is_map(form):
-            key, elements = f"key{depth}", f"{elements}.orValue({{}})"
-            return f"{elements}.exists({key}, {holds(f'{elements}[{key}]')})"
-        item = f"item{depth}"
-        return f"{elements}.orValue([]).exists({item}, {holds(item)})"
+        of_map = self._is_map(form)
+        found, each = elements(root, steps(form.each), of_map=of_map), f"{'key' if of_map else 'item'}{depth}"
+        return f"{found}.exists({each}, {holds(f'{found}[{each}]' if of_map else each)})"
 
     def _marks_at(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
         """That a template there has marks, or one of an object there of a kind that the operator may make.
@@ -234,10 +235,11 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
 def _patched(spec: JobKindSpec, root: str) -> Iterator[str]:
     """That an object has marks in what its operator merges into templates of another one, if it does that."""
     if spec.restore is Restore.RUNTIME_PATCH:
-        jobs = optional("patch", steps("trainingRuntimeSpec.template.spec.replicatedJobs"))
+        path = steps("trainingRuntimeSpec.template.spec.replicatedJobs")
+        jobs = elements("patch", path, of_map=False)
         marks = _marks("job", steps("template.spec.template.metadata"))
-        patches = f"{optional(root, _PATCHES)}.orValue([])"
-        yield f"{patches}.exists(patch, {jobs}.orValue([]).exists(job, {marks}))"
+        patches = elements(root, _PATCHES, of_map=False)
+        yield f"{patches}.exists(patch, {jobs}.exists(job, {marks}))"
 
 
 def _marks(root: str, metadata: _Path) -> str:
@@ -262,7 +264,7 @@ def _requests_little(template: str) -> Callable[[str], str]:
         f"quantity({memory}).isGreaterThan(quantity('0')) && quantity({memory}).isLessThan(quantity('1Mi'))"
     )
     path = (*steps(template), "spec", "containers")
-    return lambda place: f"{optional(place, path)}.orValue([]).exists(c, {little})"
+    return lambda place: f"{elements(place, path, of_map=False)}.exists(c, {little})"
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

@@ -122,6 +122,15 @@ def covers_made(workload: WorkloadView, made: Iterable[JobView], catalog: Catalo
     return all(amount >= 0 for amount in left.values())
 
 
+def lacks(workload: WorkloadView, found: Iterable[JobView]) -> bool:
+    """Whether job objects have fewer pods of a pod set, all together, than were admitted of it."""
+    assert workload.admission is not None
+    counts: Counter[str] = Counter()
+    for each in (each for job in found for each in job.sets):
+        counts[each.name] += each.count
+    return any(counts[each.name] < each.count for each in workload.admission.pod_sets)
+
+
 def _pays(admission: Admission, assignment: Assignment, asking: PodSet, catalog: Catalog) -> bool:
     """Whether what is reserved for a pod set is what it asks for."""
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):

@@ -155,7 +155,7 @@ class Snapshot:
         found = self.world.workloads.get((namespace, name))
         if found is not None:
             return found
-        job = self.world.jobs.get((namespace, name))
+        job = self.world.job_titled(namespace, name)
         if job is not None:
             return self.world.workloads.get((namespace, job.workload))
         here = map(self.world.workloads.get, self.world.workloads_by_namespace.get(namespace))

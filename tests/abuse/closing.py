@@ -94,7 +94,7 @@ async def clear(api: Api) -> list[str]:
         left = [
             f"{kind} {each['metadata']['namespace']}/{each['metadata']['name']}"
             for ground in _grounds(with_tenants=True)
-            for kind in ("cronjobs", "jobs", "workloads", "pods")
+            for kind in ("cronjobs", "jobs", "experiments", "workloads", "pods")
             for each in await _cleared(api, ground.namespace, kind)
         ]
         if not left or loop.time() > end:

@@ -31,6 +31,8 @@ REMEMBERED: Final = 3000
 """So many operations of each namespace are kept for the reader that asks what led to a finding."""
 LOST: Final = 0
 """Stands for the status of an operation that got no answer."""
+EXPERIMENT: Final = "experiment."
+"""How references to Experiments start."""
 FEW: Final = "30"
 """Of so many objects of a namespace one is drawn where it may be any."""
 MESSAGE: Final = 160
@@ -206,14 +208,22 @@ class User:
         _, found = await self._call("GET", path(self._namespace, kind), query=query)
         return list(found.get("items") or ())
 
+    def _place(self, job: str) -> str:
+        """Where a Job is, or an Experiment."""
+        kind = "experiments" if job.startswith(EXPERIMENT) else "jobs"
+        return path(self._namespace, kind, job.removeprefix(EXPERIMENT))
+
     async def _pods(self, job: str) -> list[Json]:
+        if job.startswith(EXPERIMENT):
+            named = f"{job.removeprefix(EXPERIMENT)}-"
+            return [each for each in await self._items("pods") if each["metadata"]["name"].startswith(named)]
         selector = {"limit": FEW} if job == ANY else {"labelSelector": f"batch.kubernetes.io/job-name={job}"}
         return await self._items("pods", **selector)
 
     async def _look_up(self, reference: Reference) -> str:
         """What a reference means now; empty if it means nothing."""
         if reference.kind == "uid":
-            _, job = await self._call("GET", path(self._namespace, "jobs", reference.job))
+            _, job = await self._call("GET", self._place(reference.job))
             return str(job.get("metadata", {}).get("uid", ""))
         if reference.kind == "pod":
             names = sorted(pod["metadata"]["name"] for pod in await self._pods(reference.job))
@@ -221,7 +231,7 @@ class User:
         found = [
             (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
             for each in await self._items("workloads")
-            if reference.job == ANY or each["metadata"]["name"].startswith(f"job-{reference.job}-")
+            if reference.job == ANY or each["metadata"]["name"].startswith(_made_for(reference.job))
         ]
         if reference.job == ANY:
             return found[reference.index % len(found)][1] if found else ""
@@ -229,5 +239,11 @@ class User:
 
     async def _is(self, pause: Pause) -> bool:
         if pause.until == "gone":
-            return (await self._call("GET", path(self._namespace, "jobs", pause.job)))[0] == 404
+            return (await self._call("GET", self._place(pause.job)))[0] == 404
         return any(pod.get("status", {}).get("phase") == "Running" for pod in await self._pods(pause.job))
+
+
+def _made_for(job: str) -> str:
+    """How the names of Workloads of a Job start, or of an Experiment."""
+    name = job.removeprefix(EXPERIMENT)
+    return f"job-{name}-" if name == job else f"experiment-{name}-"

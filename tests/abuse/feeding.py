@@ -11,6 +11,7 @@ from tests.abuse.in_flight import InFlight
 from tests.abuse.mutator import mutated
 from tests.abuse.samples import KINDS, MARK, QUEUE
 from tests.abuse.waiting import until
+from tests.apiserver.experiments import GROUP
 from tests.cluster.objects import ON_DEMAND, cluster_queue, local_queue, resource_flavor
 from tests.faults.api import BATCH, CORE, OWN, Api, RefusedError
 
@@ -26,6 +27,7 @@ AT_A_TIME: Final = 8
 SEEN_SECONDS: Final = 60.0
 _NAMESPACED: Final = {
     "jobs": BATCH,
+    "experiments": f"/apis/{GROUP}/v1",
     "workloads": OWN,
     "pods": CORE,
     "localqueues": OWN,
@@ -46,7 +48,7 @@ _WIDE: Final = {
     "runtimeclasses": "/apis/node.k8s.io/v1",
 }
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/admitter-system/leases"
-_OFTEN: Final = {"jobs": 6, "workloads": 6, "pods": 2, "clusterqueues": 2}
+_OFTEN: Final = {"jobs": 6, "experiments": 4, "workloads": 6, "pods": 2, "clusterqueues": 2}
 """How often these come for each one of another kind."""
 
 

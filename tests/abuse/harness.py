@@ -11,6 +11,7 @@ from typing import Final
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
+from tests.abuse import experiments
 from tests.abuse.closing import clear, lost_quota, sound_jobs, sound_jobs_end
 from tests.abuse.crowd import LOST, Crowd
 from tests.abuse.plan import Course, digest, plan
@@ -106,6 +107,13 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome, rate: float,
     """
     async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
+    await experiments.install(plane)
+    with experiments.operated(plane, folder):
+        await _operated(plane, folder, outcome, rate, kills)
+
+
+async def _operated(plane: ControlPlane, folder: Path, outcome: Outcome, rate: float, kills: int) -> None:
+    """The same once all kinds are there, and their operators run."""
     everything = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     (folder / "replicas").mkdir()
     users, watcher = tenants(), Watcher()

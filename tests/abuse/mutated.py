@@ -24,7 +24,7 @@ from admitter.install.apply import install
 from admitter.names import NAMESPACE as SYSTEM
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.server import commit, machine
-from tests.abuse import feeding, neighbours
+from tests.abuse import experiments, feeding, neighbours
 from tests.abuse.in_flight import InFlight
 from tests.abuse.waiting import until
 from tests.cluster.objects import job
@@ -112,6 +112,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
     """
     async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
+    await experiments.install(plane)
     people = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     account = await asyncio.to_thread(_account_of_page, plane, folder)
     flight = InFlight(outcome.seed)

@@ -3,7 +3,7 @@
 An operation is data, so that a seed means the same ones each time. What only the API server knows (names of
 pods and of Workloads, UIDs) stands in paths and bodies as a reference, which is looked up just before:
 `@pod/JOB/3@` is the name of the fourth pod of a Job, `@workload/JOB@` that of its Workload, `@uid/JOB@` its
-UID. `any` instead of a Job means all of the namespace.
+UID. `any` instead of a Job means all of the namespace, `experiment.NAME` an Experiment.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tests.apiserver.experiments import GROUP
 from tests.faults.api import BATCH, CORE, OWN
 
 Json = dict[str, Any]
@@ -30,6 +31,7 @@ KEEP: Final = "example.com/keep"
 _PATHS: Final = {
     "jobs": BATCH,
     "cronjobs": BATCH,
+    "experiments": f"/apis/{GROUP}/v1",
     "workloads": OWN,
     "localqueues": OWN,
     "elasticquotas": OWN,
@@ -63,9 +65,10 @@ class Operation:
     @property
     def jobs(self) -> set[str]:
         """The names of the Jobs that it is about, as far as it names any."""
-        named = {found["job"] for found in _REFERENCE.finditer(self.path + self.body)}
-        direct = re.search(r"/jobs/([a-z0-9.-]+)", self.path)
-        made = re.search(r'"kind": "Job".*?"name": "([a-z0-9.-]+)"', self.body)
+        found = (each["job"] for each in _REFERENCE.finditer(self.path + self.body))
+        named = {name.removeprefix("experiment.") for name in found}
+        direct = re.search(r"/(?:jobs|experiments)/([a-z0-9.-]+)", self.path)
+        made = re.search(r'"kind": "(?:Job|Experiment)".*?"name": "([a-z0-9.-]+)"', self.body)
         return named | {found[1] for found in (direct, made) if found}
 
     @property

@@ -6,15 +6,18 @@ from hashlib import sha256
 from random import Random
 from typing import Final
 
+from tests.abuse import experiments, single, themes
 from tests.abuse.operations import Operation, Step, delete
 from tests.abuse.scene import Ground, Tenant
 from tests.abuse.single import BY_HAND, NAMES, Mind, drawn
-from tests.abuse.themes import THEMES, title
+from tests.abuse.themes import title
 
 THEME_CHANCE: Final = 0.12
 """How often a tenant begins an attack of several steps instead of one operation."""
 BETWEEN_CHANCE: Final = 0.15
 """How often another operation comes between two steps."""
+WEIGHTS: Final = (*single.WEIGHTS, *experiments.WEIGHTS)
+THEMES: Final = (*themes.THEMES, *experiments.THEMES)
 TIDY_EVERY: Final = 60
 """After so many operations a tenant deletes what it has made: some of it would hold quota for ever."""
 
@@ -79,7 +82,7 @@ def _endless(mind: Mind) -> Iterator[Step]:
             if mind.random.random() < THEME_CHANCE:
                 yield from _theme(mind)
             else:
-                yield drawn(mind)
+                yield drawn(mind, WEIGHTS)
         yield from _tidy(mind.ground)
         mind.alive.clear()
 
@@ -89,11 +92,11 @@ def _theme(mind: Mind) -> Iterator[Step]:
     for step in theme(mind):
         yield step.of(title(theme)) if isinstance(step, Operation) else step
         if mind.random.random() < BETWEEN_CHANCE:
-            yield drawn(mind)
+            yield drawn(mind, WEIGHTS)
 
 
 def _tidy(ground: Ground) -> Iterator[Step]:
-    for kind in ("cronjobs", "jobs"):
+    for kind in ("cronjobs", "jobs", "experiments"):
         yield delete(ground.namespace, kind, propagationPolicy="Background")
     for number in range(BY_HAND):
         yield delete(ground.namespace, "workloads", f"wl-{number}")

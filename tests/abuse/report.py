@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 COLUMNS: Final = (
     *("seed", "plan", "operations", "taken", "refused", "seconds"),
-    *("pods bound", "uses checked", "excesses", "restarts", "leaders killed"),
+    *("pods bound", "of a described kind", "uses checked", "excesses", "restarts", "leaders killed"),
     *("sound Jobs", "longest wait of one, s"),
 )
 
@@ -38,6 +38,7 @@ def _run(outcome: Outcome) -> Json:
         "answers": {str(status): number for status, number in sorted(outcome.answers.items())},
         "refusals": dict(outcome.refusals.most_common(40)),
         "pods_bound": outcome.counts["pods bound"],
+        "described_pods_bound": outcome.counts["pods of a described kind bound"],
         "checked": outcome.counts["checked"],
         "most_used_percent": outcome.highest,
         "excesses": outcome.counts["findings"],
@@ -89,7 +90,8 @@ def _row(run: Json) -> str:
     taken = sum(number for status, number in run["answers"].items() if status.startswith("2"))
     cells = [
         *(run["seed"], run["plan"], run["operations"], taken, run["operations"] - taken, run["seconds"]),
-        *(run["pods_bound"], run["checked"], run["excesses"], run["restarts"], run["leaders_killed"]),
+        *(run["pods_bound"], run["described_pods_bound"], run["checked"], run["excesses"]),
+        *(run["restarts"], run["leaders_killed"]),
         *(run["sound_jobs"], run["longest_wait_of_a_sound_job_s"]),
     ]
     return f"| {' | '.join(map(str, cells))} |"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from tests.apiserver.experiments import GROUP
 from tests.cluster import objects
 
 Json = dict[str, Any]
@@ -26,6 +27,16 @@ def job(namespace: str, name: str) -> Json:
         "admitter.dev/expected-runtime": "5m",
         "yunikorn.apache.org/user.info": '{"user": "bob", "groups": ["dev"]}',
     }
+    return made
+
+
+def experiment(namespace: str, name: str) -> Json:
+    """An Experiment, which is of a described kind, in the queue that is in order."""
+    template = objects.job(namespace, name, requests={"cpu": "1"}, seconds=1)["spec"]["template"]
+    probes = [{"name": "probe", "copies": 2, "template": template}]
+    spec = {"state": "Running", "control": template, "probes": probes}
+    made = _named(f"{GROUP}/v1", "Experiment", name, namespace, spec=spec)
+    made["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
     return made
 
 
@@ -167,6 +178,7 @@ def lease(_namespace: str, name: str) -> Json:
 
 KINDS: Final[dict[str, Callable[[str, str], Json]]] = {
     "jobs": job,
+    "experiments": experiment,
     "workloads": workload,
     "pods": pod,
     "namespaces": namespace,
@@ -206,6 +218,8 @@ def stored(plural: str) -> Json:
                 "startTime": _TIME,
                 "conditions": [condition | {"type": "Suspended"}],
             }
+        case "experiments":
+            made["status"] = {"pods": 3, "phase": "Running", "words": "on their way"}
         case "workloads":
             assigned = {"name": "main", "count": 1, "flavors": {"cpu": QUEUE}, "usage": {"cpu": "1"}}
             admission = {"clusterQueue": QUEUE, "podSets": [assigned], "epoch": 1}

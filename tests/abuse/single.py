@@ -1,6 +1,6 @@
 """Single operations of tenants, drawn by chance from all that the role `edit` may ask for, and some more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -372,7 +372,7 @@ WEIGHTS: Final[tuple[tuple[int, Callable[[Mind], Operation]], ...]] = (
 )
 
 
-def drawn(mind: Mind) -> Operation:
-    """One operation."""
-    (chosen,) = mind.random.choices([made for _, made in WEIGHTS], [weight for weight, _ in WEIGHTS])
+def drawn(mind: Mind, weights: Collection[tuple[int, Callable[[Mind], Operation]]]) -> Operation:
+    """One operation, of some with weights."""
+    (chosen,) = mind.random.choices([made for _, made in weights], [weight for weight, _ in weights])
     return chosen(mind)

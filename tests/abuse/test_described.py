@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from admitter.api.job_kind import JobKind
 from admitter.cache.described_views import source_of_kind
+from admitter.cache.related_views import RelatedView, source_of_related
 from admitter.client.decoding import decoded
 from admitter.documents import documents
-from admitter.following.related_objects import RelatedView, source_of_related
 from admitter.kinds.registry import Kinds
 from tests.abuse.mutator import mutated
 from tests.kinds.described import EXAMPLES, ROOT, example, shipped

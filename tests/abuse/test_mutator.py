@@ -8,15 +8,18 @@ from admitter.cache.world import World
 from admitter.client.decoding import decoded
 from tests.abuse.mutator import CLASSES, MOST_CHANGES, READ, mutated
 from tests.abuse.samples import KINDS, stored
+from tests.cache.test_described_views import source as source_of_described
 
 SEEDS = range(60)
 
 
 def test_every_kind_that_is_read_has_a_sample_that_can_be_read() -> None:
     read = {source.path.rsplit("/", 1)[-1]: source for source in World().sources}
-    assert KINDS.keys() == {*read, "leases"}
+    assert KINDS.keys() == {*read, "experiments", "leases"}
     for plural, source in read.items():
         source.read(stored(plural))
+    view = source_of_described().read(stored("experiments"))
+    assert ([each.count for each in view.sets], view.problem) == ([1, 2], "")
 
 
 @pytest.mark.parametrize("plural", KINDS)
@@ -47,7 +50,7 @@ def test_all_names_that_are_read_are_used() -> None:
 
 @pytest.mark.parametrize("plural", [plural for plural in KINDS if plural != "leases"])
 def test_a_changed_object_is_read_or_its_field_is_named(plural: str) -> None:
-    source = World().source_of(plural)
+    source = source_of_described() if plural == "experiments" else World().source_of(plural)
     valid = stored(plural)
     valid["metadata"]["managedFields"] = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
     unreadable = 0

@@ -17,11 +17,10 @@ from tests.abuse.operations import (
     references,
     resolved,
 )
-from tests.abuse.plan import Course, digest, plan
+from tests.abuse.plan import THEMES, WEIGHTS, Course, digest, plan
 from tests.abuse.scene import GROUNDS, tenants
 from tests.abuse.shapes import TWISTS, drawn_job
-from tests.abuse.single import WEIGHTS
-from tests.abuse.themes import THEMES, title
+from tests.abuse.themes import title
 
 OPERATIONS = 5_000
 
@@ -88,6 +87,8 @@ def test_an_operation_tells_which_jobs_it_is_about() -> None:
     assert made.jobs == {"t0-a"}
     assert patch("open-a", "jobs", "t0-b", {}, content=UPDATE).jobs == {"t0-b"}
     assert delete("open-a", "pods", "@pod/t0-c/0@").jobs == {"t0-c"}
+    assert delete("open-a", "experiments", "x-t0-a").jobs == {"x-t0-a"}
+    assert delete("open-a", "pods", "@pod/experiment.x-t0-c/0@").jobs == {"x-t0-c"}
     assert delete("open-a", "workloads").jobs == set()
     assert delete("open-a", "workloads").sweeps
     assert not delete("open-a", "workloads", "one").sweeps

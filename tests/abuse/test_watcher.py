@@ -36,6 +36,11 @@ class Server:
     def job(self, namespace: str, name: str, queue: str | None = "main", *, suspend: bool = False) -> None:
         self.tell("jobs", job(namespace, name, queue=queue, suspend=suspend))
 
+    def experiment(self, namespace: str, name: str, queue: str = "main", *, state: str = "Running") -> None:
+        labels = {"admitter.dev/queue-name": queue} if queue else {}
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
+        self.tell("experiments", {"metadata": metadata, "spec": {"state": state}})
+
     def pod(
         self,
         namespace: str,
@@ -46,9 +51,10 @@ class Server:
         on: str = "abuse-on-demand-0",
         phase: str = "Running",
         exact: bool = True,
+        kind: str = "Job",
         **spec: Any,
     ) -> None:
-        owners = [{"kind": "Job", "uid": owner, "controller": True}] if owner else []
+        owners = [{"kind": kind, "uid": owner, "controller": True}] if owner else []
         container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
         made = {
             "metadata": {"name": name, "namespace": namespace, "ownerReferences": owners},
@@ -196,9 +202,34 @@ def test_what_happens_while_order_is_unknown_is_checked_when_all_of_it_is_known(
 
 
 def test_everything_that_is_checked_is_followed() -> None:
-    assert set(Watcher().scope.paths) == {"nodes", "jobs", "pods", "clusterqueues", "elasticquotas"}
+    kinds = {"nodes", "jobs", "experiments", "pods", "clusterqueues", "elasticquotas"}
+    assert set(Watcher().scope.paths) == kinds
 
 
 def test_other_namespaces_are_not_looked_at(server: Server) -> None:
     made = job("elsewhere", "work", suspend=False)
     assert server.watcher.scope.parse("jobs", made) is None
+
+
+def test_pods_of_a_described_kind_use_the_queue_that_their_object_named_at_its_start(server: Server) -> None:
+    server.experiment("open-a", "trial", state="Stopped")
+    server.experiment("open-a", "trial")
+    server.pod("open-a", "trial-0", "16", "trial", kind="Experiment")
+    server.job("open-a", "work")
+    server.pod("open-a", "one", "1", "work")
+    (found,) = {words.partition(". ")[2] for words in server.found if "queue abuse-b" in words}
+    assert "17000 of 16000" in server.found[0]
+    assert found.startswith("Job open-a/trial (queue at its start: main): trial-0 16000; Job open-a/work")
+
+
+def test_an_object_of_a_described_kind_without_a_queue_is_let_pass_until_it_has_one(server: Server) -> None:
+    server.experiment("elastic-open", "trial", "")
+    server.pod("elastic-open", "trial-0", "9", "trial", kind="Experiment")
+    assert server.found == []
+    server.experiment("elastic-open", "trial", "elastic-quota", state="Stopped")
+    server.experiment("elastic-open", "trial", "elastic-quota")
+    server.pod("elastic-open", "trial-1", "9", "trial", kind="Experiment")
+    assert "9000 of 8000 of queue eq_elastic-open_quota: cpu" in server.found[0]
+    server.experiment("managed-a", "loose", "")
+    server.pod("managed-a", "loose-0", "1", "loose", kind="Experiment")
+    assert "pod managed-a/loose-0 runs without any quota" in server.found[-1]

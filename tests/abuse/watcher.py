@@ -5,7 +5,8 @@ that its Job named when it was started. In a managed namespace every pod does; e
 named a queue, and where an elastic quota manages all Jobs those of the others too. Two kinds of pods do not
 count. Those that users make by hand, where they may: tenants give them names that tell (`HAND`). And, outside
 of managed namespaces, those of a Job without a queue that came to an API server at its start: it can't read
-quotas yet, and lets the Job pass; the controller stops it a moment later (docs/elastic-quota.md).
+quotas yet, and lets the Job pass; the controller stops it a moment later (docs/elastic-quota.md). So it is
+with each object of a described kind that names no queue.
 
 It is fed in the order of resource versions (`tests.faults.timeline`), and limits are those of the quotas that
 it sees (`tests.faults.limits`).
@@ -18,6 +19,7 @@ from functools import partial
 from typing import Any, Final
 
 from tests.abuse.scene import FLAVORS, GROUNDS, Ground
+from tests.apiserver.experiments import GROUP
 from tests.faults import facts
 from tests.faults.api import BATCH, CORE, OWN
 from tests.faults.facts import Key, QuotaFact
@@ -37,6 +39,7 @@ LABEL: Final = "admitter.dev/queue-name"
 PATHS: Final = {
     "nodes": f"{CORE}/nodes",
     "jobs": f"{BATCH}/jobs",
+    "experiments": f"/apis/{GROUP}/v1/experiments",
     "pods": f"{CORE}/pods",
     "clusterqueues": f"{OWN}/clusterqueues",
     "elasticquotas": f"{OWN}/elasticquotas",
@@ -46,17 +49,19 @@ PATHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JobSeen:
-    """A Job.
+    """A Job, or an Experiment, which is of a described kind.
 
     Attributes:
         name: namespace and name.
         label: the queue that it names; empty for none.
         open: whether it may have pods.
+        described: whether it is no Job.
     """
 
     name: str
     label: str
     open: bool
+    described: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +137,15 @@ def read(kind: str, raw: Json, namespaces: Collection[str]) -> object:
     name = f"{metadata['namespace']}/{metadata['name']}"
     if metadata["namespace"] not in namespaces:
         return None
+    label = (metadata.get("labels") or {}).get(LABEL, "")
     if kind == "jobs":
-        return JobSeen(name, (metadata.get("labels") or {}).get(LABEL, ""), not spec.get("suspend"))
+        return JobSeen(name, label, not spec.get("suspend"))
+    if kind == "experiments":
+        return JobSeen(name, label, spec.get("state") != "Stopped", described=True)
     owners = metadata.get("ownerReferences") or ()
     return PodSeen(
         name,
-        next((o["uid"] for o in owners if o["kind"] == "Job" and o.get("controller")), ""),
+        next((o["uid"] for o in owners if o["kind"] in {"Job", "Experiment"} and o.get("controller")), ""),
         spec.get("nodeName") or "",
         status.get("phase") not in {"Succeeded", "Failed"},
         _pairs(spec.get("nodeSelector")),
@@ -218,7 +226,7 @@ class Watcher:
         if fact.open and (before is None or not before.open):
             self._started[uid] = fact.label if moment.exact else None
             starting = any(at <= moment.heard <= at + STARTING_SECONDS for at in self.server_starts)
-            if before is None and starting and not self._started[uid]:
+            if before is None and (starting or fact.described) and not self._started[uid]:
                 self._let_pass.add(uid)
 
     def _pod(self, uid: str, fact: PodSeen, moment: Moment) -> None:
@@ -234,6 +242,8 @@ class Watcher:
         if use == account.use:
             return
         self.counts["pods bound"] += not account.use
+        job = self._jobs.get(fact.job)
+        self.counts["pods of a described kind bound"] += not account.use and job is not None and job.described
         before, account.use = dict(account.use), use
         total = self._use[account.queue]
         grown = [key for key, amount in use if amount > before.get(key, 0)]

@@ -6,6 +6,7 @@ from their templates as they are then, and deletes those of others, until it is 
 
 import asyncio
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,17 @@ async def operate(kubeconfig: Path) -> None:
 
 
 async def _look_at_all(transport: HttpTransport) -> None:
-    pods = (await transport.get("/api/v1/pods"))["items"]
-    for experiment in (await transport.get(f"/apis/{GROUP}/v1/experiments"))["items"]:
-        await _look(transport, experiment, [pod for pod in pods if _is_of(pod, experiment)])
+    pods: defaultdict[str, list[Json]] = defaultdict(list)
+    for pod in (await transport.get("/api/v1/pods"))["items"]:
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            pods[owner["uid"]].append(pod)
+    found = (await transport.get(f"/apis/{GROUP}/v1/experiments"))["items"]
+    looks = (_look(transport, each, pods[each["metadata"]["uid"]]) for each in found)
+    for outcome in await asyncio.gather(*looks, return_exceptions=True):
+        if isinstance(outcome, ApiError):  # what it would make is refused, or has changed meanwhile
+            print(outcome, file=sys.stderr, flush=True)
+        elif outcome is not None:
+            raise outcome
 
 
 async def _look(transport: HttpTransport, experiment: Json, pods: list[Json]) -> None:
@@ -63,11 +72,6 @@ def _pod(experiment: Json, template: Json, name: str) -> Json:
     owner = {**owned, **{key: experiment["metadata"][key] for key in ("name", "uid")}}
     metadata = {**(template.get("metadata") or {}), "name": name, "ownerReferences": [owner]}
     return {"metadata": metadata, "spec": template["spec"]}
-
-
-def _is_of(pod: Json, experiment: Json) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return any(owner["uid"] == experiment["metadata"]["uid"] for owner in owners)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,10 @@ from tests.kinds.described import definition, experiment, trial
 pytestmark = pytest.mark.cluster
 
 OPERATOR = "system:serviceaccount:lab:operator"
-MARKS: Json = {"labels": {"admitter.dev/workload": "experiment-trial", "admitter.dev/cluster-queue": "total"}}
+MARKS: Json = {
+    "labels": {"admitter.dev/workload": "experiment-trial", "admitter.dev/cluster-queue": "total"},
+    "annotations": {"admitter.dev/workload-uid": "u"},
+}
 REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
 OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"
 ROLE: Json = {
@@ -270,6 +273,9 @@ def test_only_an_operator_makes_counted_pods(space: Space) -> None:
     with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
         space.make(pod)
     assert space.make(pod, space.operator)["metadata"]["labels"] == MARKS["labels"]
+    alone: Json = {**pod, "metadata": {**pod["metadata"], "name": "alone", "annotations": {}}}  # type: ignore[dict-item]
+    with pytest.raises(KubectlError, match=r"with the annotation admitter\.dev/workload-uid"):
+        space.make(alone, space.operator)
     owner_of_none = copy.deepcopy(pod)
     del owner_of_none["metadata"]["ownerReferences"]  # type: ignore[attr-defined]
     with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):

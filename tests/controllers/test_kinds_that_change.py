@@ -8,7 +8,7 @@ import pytest
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.job_resources import resource_of, sort_of
 from admitter.cache.views import WorkloadView, parse_job, parse_workload
-from admitter.cache.world import KnownKind, World
+from admitter.cache.world import KnownKind, World, parse_held
 from admitter.client.errors import NotFoundError, UnreadableError
 from admitter.client.transport import Transport
 from admitter.controllers.workload.jobs import Jobs
@@ -90,6 +90,17 @@ async def test_no_workload_is_deleted_once_its_kind_is_not_known_any_more(scene:
     scene.meanwhile = lambda: None
     await scene.jobs._without_job(scene.workload)
     assert len(scene.deleted) == 1, "its object is gone"
+
+
+def test_a_workload_that_can_be_read_no_more_is_still_of_the_kind_that_it_was_of(scene: Scene) -> None:
+    """It was admitted meanwhile, and its status can't be read."""
+    place = {"name": "main", "count": 1, "flavors": {"cpu": "any"}, "usage": {"cpu": "1"}}
+    admission = {"clusterQueue": "q", "podSets": [place]}
+    raw = {"metadata": TRIAL["metadata"], "status": {"admission": admission, "conditions": 7}}
+    held = parse_held(raw, scene.workload)
+    assert held is not None
+    assert held.job is not None
+    assert scene.world.unknown_kind(held.job[0], held.group) == ""
 
 
 async def test_an_answer_about_an_object_of_a_kind_that_is_lost_is_not_taken_in(scene: Scene) -> None:

@@ -21,6 +21,7 @@ from admitter.names import (
     EVICTION_TIME_ANNOTATION,
     FLAVORS_ANNOTATION,
     WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
 )
 from tests.engine.elastic import gpus
 
@@ -89,6 +90,7 @@ class Cluster:
             metadata = self._metadata(f"{workload}-{minute}", minute)
             metadata["labels"] = {WORKLOAD_LABEL: workload, CLUSTER_QUEUE_LABEL: "q"} | (labels or {})
             metadata["annotations"] = {
+                WORKLOAD_UID_ANNOTATION: workload,
                 FLAVORS_ANNOTATION: '{"gpu":"any_node"}',
                 COUNTED_ANNOTATION: '{"pool":"elastic_quota"}',
             } | more.get("annotations", {})

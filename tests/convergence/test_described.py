@@ -1,5 +1,6 @@
 """Objects of a described kind, with all controllers running: a kind of one's own comes, runs and goes."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -180,6 +181,35 @@ def test_a_mistake_in_a_jobkind_leaves_the_workloads_of_what_runs(resource: Json
         await lab.server.until(lambda: words in _active(lab))
         await lab.server.until(lambda: _reason(lab, "waits") == "KindInactive")
         await _both_end_once_it_is_right(lab)
+
+    run(story())
+
+
+def test_a_plural_that_stays_wrong_is_looked_at_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        lab, looks = Lab(), 0
+        served = [{"name": "experiments", "kind": "Experiment"}]
+        lab.server.documents[f"/apis/{GROUP}"] = {"versions": [{"version": "v1"}]}
+        lab.server.documents[f"/apis/{GROUP}/v1"] = {"resources": served}
+        get = lab.server.get
+
+        async def counted(path: str, query: Mapping[str, str] | None = None) -> Json:
+            nonlocal looks
+            looks += path == f"/apis/{GROUP}"
+            return await get(path, query)
+
+        monkeypatch.setattr(lab.server, "get", counted)
+        _describe(lab, job_kind()["spec"]["resource"] | {"plural": "experimentz"})
+        await lab.start()
+        await lab.server.until(lambda: "experiments.lab.example.com" in _active(lab))
+        await asyncio.sleep(1800)
+        assert 5 < looks < 15
+        _describe(lab, job_kind()["spec"]["resource"])
+        lab.experiment("later", control=1, probe=1)
+        begun = clock()
+        await lab.server.until(lambda: lab.runs("later") == 2)
+        assert (clock() - begun).total_seconds() < 5
+        await lab.kill()
 
     run(story())
 

@@ -1,14 +1,16 @@
 """What users are told by statuses and events, with all controllers running."""
 
 import asyncio
+from collections.abc import Callable
 
+import pytest
 from structlog.testing import capture_logs
 
 from admitter.cache.world import OWN
 from admitter.client.errors import api_error
 from tests.apiserver.loop import run
 from tests.apiserver.server import Changed, Json
-from tests.convergence.scene import TEAM, Scene
+from tests.convergence.scene import JOBS, TEAM, Scene
 
 FORBIDDEN = (403, "Forbidden")
 CONFLICT = (409, "Conflict")
@@ -106,6 +108,57 @@ def test_an_eviction_and_a_queue_that_is_missing_are_warnings() -> None:
         assert types(scene, "lost") == {"QueueNotFound": "Warning"}
         assert types(scene, "victim")["Preempted"] == "Warning"
         assert types(scene, "victim")["Admitted"] == "Normal"
+        await scene.kill()
+
+    run(story())
+
+
+def _pause(scene: Scene) -> None:
+    name = (scene.workload("job") or {})["metadata"]["name"]
+    scene.server.write(f"{OWN}/namespaces/{TEAM}/workloads/{name}", {"spec": {"active": False}})
+
+
+def _drain(scene: Scene) -> None:
+    scene.server.write(f"{OWN}/clusterqueues/a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+
+
+def _grow(scene: Scene) -> None:
+    scene.server.write(f"{JOBS}/job", {"spec": {"parallelism": 2, "completions": 2}})
+
+
+def _preempt(scene: Scene) -> None:
+    scene.submit("preemptor", "a", 2, "high")
+
+
+@pytest.mark.parametrize(
+    ("act", "reason", "kind", "words"),
+    [
+        (_pause, "Deactivated", "Normal", "paused"),
+        (_drain, "ClusterQueueStopped", "Normal", "ClusterQueue a is stopped and drained"),
+        (_grow, "JobChanged", "Warning", "its Job asks for more"),
+        (_preempt, "Preempted", "Warning", "preempted for Workload"),
+    ],
+)
+def test_each_eviction_is_told_on_the_job_once(
+    act: Callable[[Scene], None], reason: str, kind: str, words: str
+) -> None:
+    async def story() -> None:
+        scene = Scene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.jobs.lasts = lambda _: 1000.0
+        scene.submit("job", "a", 1, "low")
+        await scene.start()
+        await scene.settled(lambda: scene.runs("job") == 1)
+        act(scene)
+        await scene.settled(lambda: scene.runs("job") == 0)
+        await scene.server.until(lambda: reason in types(scene, "job"))
+        said = [
+            event["message"]
+            for event in scene.server.objects["events"].values()
+            if (event["involvedObject"]["name"], event["reason"]) == ("job", reason)
+            and event["message"].startswith(words)
+        ]
+        assert len(said) == 1, said
+        assert types(scene, "job")[reason] == kind
         await scene.kill()
 
     run(story())

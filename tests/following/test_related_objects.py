@@ -10,11 +10,12 @@ import pytest
 
 from admitter.api.base import checked
 from admitter.api.job_kind import JobKind
+from admitter.cache.related_views import parse_related
 from admitter.cache.room import OF_ONE
 from admitter.cache.views import LONGEST_TEMPLATE
 from admitter.client.errors import NotFoundError
 from admitter.client.transport import Transport
-from admitter.following.related_objects import Change, RelatedObjects, parse_related
+from admitter.following.related_objects import Change, RelatedObjects
 from admitter.kinds import KindError
 from tests.convergence.test_children import SHIPPED
 

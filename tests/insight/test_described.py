@@ -17,7 +17,7 @@ from admitter.convert.settings import DEFAULTS
 from admitter.insight.history import HistoryEntry, read
 from admitter.insight.snapshot_file import SnapshotFile, dump, facts, load, record
 from admitter.insight.taking import take
-from admitter.names import EXPECTED_RUNTIME_ANNOTATION
+from admitter.names import EXPECTED_RUNTIME_ANNOTATION, QUEUE_LABEL
 from admitter.policy.snapshot import Snapshot
 from tests.apiserver.experiments import GROUP, JOB_KINDS
 from tests.apiserver.loop import run
@@ -25,6 +25,7 @@ from tests.apiserver.server import clock
 from tests.cache.test_described_views import TRIAL, source
 from tests.convergence.lab import EXPERIMENTS, Lab, template
 from tests.convergence.scene import TEAM
+from tests.convergence.test_children import RUNTIME, TRAINER, TRAINJOBS, Operated
 from tests.insight.asking import AT_LEISURE
 
 Json = dict[str, Any]
@@ -187,3 +188,43 @@ def test_a_record_without_a_field_is_left_out(reader: Reader, field: str) -> Non
     known = facts(changed(reader, **{KIND: [{k: v for k, v in first.items() if k != field}, *others]}))
     titles = {name for _, name in known.views["jobs"]}
     assert titles == {"experiment/second", "first"}
+
+
+def test_of_what_describes_its_objects_a_snapshot_reads_no_more_than_the_controller() -> None:
+    """A user may make runtimes as large as the API server takes, and as many."""
+
+    async def story() -> None:
+        lab = Operated()
+        lab.server.ignore(lab._operate)
+        served = lab.server.documents[TRAINER]["resources"]
+        lab.server.documents[TRAINER] = {
+            "resources": [{**each, "verbs": ["list", "watch"]} for each in served]
+        }
+        jobs = [{"name": "w", "template": {"spec": {"template": template(1)}}}]
+        texts = {"usual": "", "large": "x" * 100_000} | {f"r{n:03}": "x" * 64_000 for n in range(300)}
+        for name, text in texts.items():
+            metadata = {"name": name, "annotations": {"text": text}}
+            spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+            lab.server.make(RUNTIME, {"metadata": metadata, "spec": spec})
+        for name in ("usual", "large", "r299"):
+            body: Json = {"metadata": {"name": name, "labels": {QUEUE_LABEL: "a"}}}
+            body["spec"] = {"suspend": True, "runtimeRef": {"name": name}}
+            lab.server.make(TRAINJOBS, body)
+        await lab.start()
+        waiting = ("large", "r299")
+        await lab.server.until(lambda: all("InvalidRequests" in lab.events(name) for name in waiting))
+        await lab.server.until(lambda: "status" in lab.server.objects["jobkinds"]["", "trainjob"])
+        taken = await take(lab.server, DEFAULTS, lambda: clock().timestamp())
+        said = {
+            each["metadata"]["name"]: each["problem"]
+            for each in taken.objects["trainjobs.trainer.kubeflow.org"]
+        }
+        assert said["usual"] == ""
+        assert "at most 65536 are read" in said["large"]
+        assert "the others leave it no room" in said["r299"]
+        for name in waiting:
+            told = lab.events(name)["InvalidRequests"]
+            assert told == f"its requests can't be counted: {said[name]}", "the controller says the same"
+        await lab.kill()
+
+    run(story())

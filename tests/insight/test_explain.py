@@ -119,7 +119,7 @@ def test_what_runs_and_what_has_finished_is_told_too(state: State, tmp_path: Pat
     desk = Desk(state, tmp_path)
     assert desk.tell("runs-1") == [
         "a/runs-1: Admitted in ClusterQueue team-a",
-        "  holds 2 nvidia.com/gpu of a100 for 1 pods, since 10 min",
+        "  holds 2 nvidia.com/gpu of a100 for 1 pod, since 10 min",
     ]
     assert desk.tell("done") == ["a/done: Finished in ClusterQueue team-a", "  the Job has succeeded"]
 

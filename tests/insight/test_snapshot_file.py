@@ -58,7 +58,8 @@ def test_nothing_secret_is_kept_and_all_that_is_read() -> None:
 def test_pods_and_nodes_keep_what_is_read() -> None:
     pod = whole_job()
     pod["metadata"]["labels"] |= {"admitter.dev/workload": "w", "admitter.dev/cluster-queue": "q"}
-    pod["metadata"]["annotations"] |= {"admitter.dev/flavors": '{"cpu": "default"}'}
+    notes = {"admitter.dev/flavors": '{"cpu": "default"}', "admitter.dev/workload-uid": "u"}
+    pod["metadata"]["annotations"] |= notes
     pod = {
         "metadata": pod["metadata"],
         "spec": pod["spec"]["template"]["spec"],

@@ -106,7 +106,14 @@ def test_the_submitter_of_a_rayjob() -> None:
     assert asked(example("RayJob"), "submitter") == {CPU: 500, MEMORY: 200 * MEBI}
     own = set_at(example("RayJob"), "spec.submitterPodTemplate", template("3"))
     assert asked(own, "submitter") == {CPU: 3000}
-    assert "submitter" not in counts(set_at(example("RayJob"), "spec.submissionMode", "HTTPMode"))
+    [found] = [each for each in pod_sets(own) if each.name == "submitter"]
+    assert found.place == ("spec", "submitterPodTemplate"), "flavors are written there"
+    without = example("RayJob")
+    del without["spec"]["submitterPodTemplate"]
+    with pytest.raises(KindError, match="add that template with an image of Ray"):
+        counts(without)
+    for mode in ("HTTPMode", "SidecarMode"):
+        assert "submitter" not in counts(set_at(without, "spec.submissionMode", mode))
 
 
 @pytest.mark.parametrize(

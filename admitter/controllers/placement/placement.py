@@ -12,7 +12,7 @@ import structlog
 
 from admitter.api.conditions import PlacementReason
 from admitter.cache.views import JobView, WorkloadView
-from admitter.cache.world import World
+from admitter.cache.world import OWN, World
 from admitter.client.access import Access, User
 from admitter.client.errors import ConflictError, InvalidError
 from admitter.client.store import Key
@@ -179,13 +179,29 @@ class Placement:
 
     async def _make(self, policy: ReadPolicy, job: JobView, placed: Placed) -> None:
         """Make what is missing; PlacementError if the API server rejects it as invalid."""
-        for wanted in generated(self.world, policy, job.namespace, placed):
+        missing = list(generated(self.world, policy, job.namespace, placed))
+        if missing and not await self._is_there(policy):
+            raise ConflictError(409, "Conflict", f"PlacementPolicy {policy.name} is gone by now")
+        for wanted in missing:
             if store_of(self.world, wanted.plural).get(wanted.key) is not None:
                 raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")
             try:
                 await self._generator.put(wanted)
             except InvalidError as error:
                 raise PlacementError(f"{wanted.plural} {wanted.key[1]} can't be made: {error}") from error
+
+    async def _is_there(self, policy: ReadPolicy) -> bool:
+        """Whether a policy is still there, by the API server.
+
+        Its queues go with it, and that may be heard of first: none of them is to come back for a moment,
+        without what an administrator had written into it.
+        """
+        named = {"fieldSelector": f"metadata.name={policy.name}"}
+        found = (await self.transport.get(f"{OWN}/placementpolicies", named))["items"]
+        return any(
+            each["metadata"].get("uid") == policy.uid and "deletionTimestamp" not in each["metadata"]
+            for each in found
+        )
 
     async def _leave(self, policy: ReadPolicy, job: JobView, reason: PlacementReason, message: str) -> None:
         """Let a Job wait for a queue, also for one by other rules of the policy."""

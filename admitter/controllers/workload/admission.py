@@ -29,7 +29,7 @@ from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine.cycle import Engine
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
-from admitter.policy.lifecycle import Phase, Step, phase_of
+from admitter.policy.lifecycle import Step
 from admitter.policy.pending_reservations import keep_reservations
 
 GATHER_SECONDS: Final = 0.05
@@ -77,8 +77,8 @@ class Admissions:
         self.grace.workload_changed(old, new)
         if new is not None:
             self._reservations.seen(new)
-            over = old is not None and phase_of(old) is Phase.EVICTION_PENDING
-            if over and phase_of(new) is Phase.EVICTED and self.world.owners.owns(new.key):
+            begins = new.evicting and old is not None and not old.evicting
+            if begins and self.world.owners.owns(new.key):
                 self.reasons.evicted(new)
         self.feed.workload_changed(old, new)
 

@@ -189,11 +189,11 @@ class DecisionWriter:
     async def _write_step(
         self, view: WorkloadView, step: Step, by: PreemptionStatus, grace: float = 0.0
     ) -> None:
-        """Write a step of a victim, and tell its user unless it has to stop already."""
+        """Write a step of a victim, and tell its user if it is to stop later."""
         if step is Step.REASSIGN and view.evicted_for == (by.uid, by.generation):
             return
         written = await self.writes.patch(view, status.eviction(view, step, by, grace, self.writes.now()))
-        if not view.evicting:
+        if not (view.evicting or written.evicting):  # its change tells that an eviction begins
             self.reasons.evicted(written)
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:

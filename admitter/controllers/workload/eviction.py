@@ -185,6 +185,15 @@ class Evictions:
         if not any(pod.running for pod in world.members_of(job)):
             await self.groups.free(workload)
 
+    def is_idle(self, workload: WorkloadView, job: JobView) -> bool:
+        """Whether nothing has come of a start, though its operator has had the time to act on it."""
+        if job.resumed or self.world.pods_of(workload):
+            return False
+        left = self._until_acted(workload, job)
+        if left > 0:
+            self.again(workload.key, left)
+        return left <= 0
+
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
         if job.resource is POD_GROUP:
             await self._release_group(workload, job)
@@ -226,12 +235,17 @@ class Evictions:
                 body["metadata"]["resourceVersion"] = str(after.version)
             self.world.take_job(child, await self.transport.patch(child.path, body))
 
+    def made_by(self, job: JobView) -> Iterator[JobView]:
+        """The job objects that its operator has made for an object."""
+        for key in self.world.jobs_by_owner.get(job.uid):
+            made = self.world.jobs.get(key)
+            # without a parent no operator has made it: any user may write a UID, and would never be stopped
+            if made is not None and self.world.parent_of(made) == (job.name, job.uid):
+                yield made
+
     def made_for(self, job: JobView, levels: int = MOST_LEVELS) -> Iterator[JobView]:
         """The Jobs that operators have made for an object, also for others that they made for it."""
-        for key in self.world.jobs_by_owner.get(job.uid) if levels else ():
-            made = self.world.jobs.get(key)
-            if made is None or self.world.parent_of(made) != (job.name, job.uid):
-                continue  # no operator has made it: any user may write a UID, and would never be stopped
+        for made in self.made_by(job) if levels else ():
             if made.resource is JOB:
                 yield made
             else:

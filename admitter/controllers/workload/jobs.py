@@ -14,6 +14,7 @@ import structlog
 
 from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Restore
+from admitter.cache.job_resources import titled
 from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, InvalidError, NotFoundError
@@ -36,7 +37,7 @@ from admitter.names import (
 )
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, covers_made, metadata_for, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -238,6 +239,10 @@ class Jobs:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
         elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
+        elif self._has_shrunk(job, workload):
+            words = (
+                f"its {job.resource.kind} has fewer pods than were admitted: what describes it has changed"
+            )
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
@@ -265,6 +270,23 @@ class Jobs:
         made = self.eviction.made_for(job)
         running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
         return covers_made(workload, running, self.catalog)
+
+    def _has_shrunk(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether pods were admitted that never come: their templates went from the object that had them.
+
+        That object was changed between the admission and the start; what changes later comes into no pods.
+        So what was made tells, and what is there now has to agree: else the next admission would be the same.
+        """
+        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+            return False
+        if not lacks(workload, [job]) or any(
+            self.world.unknown_kind(titled(*each, ""), each[0]) for each in job.resource.children
+        ):
+            return False
+        made = [each for each in self.eviction.made_by(job) if each.is_started_by(workload)]
+        if any(each.finished or not each.suspended for each in made):
+            return lacks(workload, made) and not any(each.finished for each in made)
+        return self.eviction.is_idle(workload, job)
 
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""

@@ -63,7 +63,8 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
         for pod_set in workload.admission.pod_sets:
             used = _joined(f"{display(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
             since = spell(snapshot.now - workload.since)
-            yield f"  holds {used or 'nothing that is limited'} for {pod_set.count} pods, since {since}"
+            pods = f"{pod_set.count} {'pod' if pod_set.count == 1 else 'pods'}"
+            yield f"  holds {used or 'nothing that is limited'} for {pods}, since {since}"
         if workload.evicting:
             yield f"  {workload.condition('Evicted').get('message', '')}"
         elif answer.ends is not None:
