@@ -252,7 +252,8 @@ class ApiServer(Transport):
         limit = int(asked.get("limit") or len(items))
         metadata = {"resourceVersion": version}
         if len(items) > limit:
-            metadata["continue"] = f"{version}-{path}-{len(items)}"
+            selector = asked.get("labelSelector", "")  # of several lists of one path each goes on by itself
+            metadata["continue"] = f"{version}-{path}-{selector}-{len(items)}"
             self._pages[metadata["continue"]] = (version, items[limit:])
         return {"items": items[:limit], "metadata": metadata}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 from admitter.cache.world import OWN
 from tests.apiserver.loop import run
@@ -250,6 +251,34 @@ def test_a_group_of_which_the_first_pod_counts_for_all_is_admitted_early() -> No
         pods += scene.group("tune", 2, size=3, first=1, pod_group_fast_admission="true")
         await scene.settled(lambda: scene.started(pods) == 3)
         await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "JobSucceeded"))
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_group_that_serves_is_never_over_and_tells_a_pod_that_it_has_no_place_for() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 3})
+        scene.kubelet.lasts = lambda _: 20.0
+        said: dict[str, Any] = {"pod_group_serving": "true", "pod_group_fast_admission": "true"}
+        await scene.start()
+        pods = scene.group("web", 1, size=2, **said)
+        await scene.settled(lambda: scene.started(pods) == 1)
+        assert scene.used("a") == 2000
+        await scene.server.until(lambda: scene.started(pods) == 0)
+        scene.kubelet.lasts = lambda _: 1000.0
+        pods += scene.group("web", 2, size=2, first=1, **said)
+        await scene.settled(lambda: scene.started(pods) == 2)
+        scene.group("web", 1, size=2, first=3, **said)
+        await scene.server.until(lambda: "NoPlaceInGroup" in scene.events("web-3"))
+        assert scene.is_gated("web-3")
+        scene.delete_pod("web-1")
+        await scene.settled(lambda: scene.has_started("web-3"))
+        for name in [*pods, "web-3"]:
+            if scene.find_pod(name) is not None:
+                scene.delete_pod(name)
+        await scene.settled(lambda: not scene.server.objects["workloads"] and scene.used("a") == 0)
+        assert scene.excesses == []
         await scene.kill()
 
     run(story())

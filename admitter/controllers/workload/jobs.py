@@ -24,9 +24,9 @@ from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.pod_jobs import is_group
+from admitter.controllers.workload.pod_jobs import GroupJobs, is_group
 from admitter.controllers.workload.pod_writes import stop
-from admitter.controllers.workload.writes import adopt, hold, whole
+from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
 from admitter.engine.model import Flavor
 from admitter.names import (
     API_VERSION,
@@ -59,8 +59,11 @@ class Jobs:
     transport: Transport
 
     def __post_init__(self) -> None:
-        self.groups = self.eviction.groups
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency, self._refused)
+
+    @property
+    def groups(self) -> GroupJobs:
+        return self.eviction.groups
 
     def _urgency(self, key: Key) -> Urgency | None:
         """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
@@ -107,7 +110,7 @@ class Jobs:
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
-                await self.groups.delete(workload)
+                await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
 
@@ -207,7 +210,7 @@ class Jobs:
     async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
         """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
         if not job.queue:
-            await self.groups.delete(workload)
+            await delete_workload(workload, self.transport)
             return
         if not job.suspended:
             await self._suspend(job)

@@ -16,12 +16,13 @@ from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
 from admitter.cache.views import JobView, Json, WorkloadView, seconds
 from admitter.cache.world import World, pods_path, workload_path
-from admitter.client.errors import ConflictError, NotFoundError
+from admitter.client.errors import NotFoundError
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.pod_writes import pod_path, side_by_side
+from admitter.controllers.workload.writes import delete_workload
 from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL
 from admitter.policy import pod_groups, status
 from admitter.policy.status import Clock
@@ -126,6 +127,10 @@ class GroupJobs:
             elif pod.shape not in known or (free.total() > 0 and not group.leaving):
                 words = "its group was admitted without a pod that asks for the same: it gets no place in it"
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif group.serving and not group.leaving:
+                admitted = sum(each.count for each in workload.admission.pod_sets)
+                words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
 
     async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
         """Delete the newest pods that wait, and are more than the size of the group; returns their names."""
@@ -194,7 +199,7 @@ class GroupJobs:
             doomed = group.pods(gated=True)
             await side_by_side(self._delete(pod, group) for pod in doomed)
         elif workload is not None:
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
 
     async def without_pods(self, workload: WorkloadView) -> None:
         """The Workload of a group of which no pod is there."""
@@ -207,11 +212,11 @@ class GroupJobs:
             if left > 0:
                 self.again(workload.key, left)
             else:
-                await self.delete(workload)
+                await delete_workload(workload, self.transport)
         elif workload.admission is not None and workload.evicting:
             await self.free(workload)
         elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
-            await self.delete(workload)
+            await delete_workload(workload, self.transport)
         else:
             await self._is_awaited(workload)
 
@@ -249,12 +254,6 @@ class GroupJobs:
         listed = await self.transport.get(pods_path(workload.namespace), query)
         for raw in listed["items"]:
             self.world.take_pod(raw)
-
-    async def delete(self, workload: WorkloadView) -> None:
-        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
-        body = {"preconditions": conditions, "propagationPolicy": "Background"}
-        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
-            await self.transport.delete(workload_path(workload.key), body)
 
     async def _patch(self, workload: WorkloadView, body: Json) -> None:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
