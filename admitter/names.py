@@ -33,16 +33,43 @@ MEMBER_LABEL = f"{GROUP}/member"
 FIELD_MANAGER = "admitter"
 
 QUEUE_LABEL = f"{GROUP}/queue-name"
-"""On a Job: the LocalQueue it is submitted to."""
+"""On a Job, or a pod that is queued by itself: the LocalQueue it is submitted to."""
 
 QUEUE_ALIAS_LABEL = "kueue.x-k8s.io/queue-name"
 """Another name of the same label, where the namespace has such a LocalQueue."""
+
+POD_GATE = f"{GROUP}/admission"
+"""The scheduling gate of a queued pod: only the admission takes it away."""
+
+POD_GROUP_LABEL = f"{GROUP}/pod-group"
+"""On a queued pod: the group that it is admitted with. On a Workload: the group that it is for."""
+
+POD_GROUP_SIZE_ANNOTATION = f"{GROUP}/pod-group-size"
+"""On a pod of a group: how many pods the group has."""
+
+POD_GROUP_OWNER_ANNOTATION = f"{GROUP}/pod-group-owner"
+"""On a pod of a group, by the API server alone: what the group belongs to instead of the pod's controller."""
+
+RETRIABLE_ANNOTATION = f"{GROUP}/retriable-in-group"
+"""On a pod of a group, with the value false: no other takes its place if it fails. On its Workload too."""
+
+SERVING_ANNOTATION = f"{GROUP}/pod-group-serving"
+"""On a pod of a group, with the value true: the group serves, so it never comes to an end."""
+
+FAST_ADMISSION_ANNOTATION = f"{GROUP}/pod-group-fast-admission"
+"""On a pod of a group, with the value true: the group is admitted before all of its pods are there."""
+
+KIND_ANNOTATION = f"{GROUP}/kind"
+"""On a Workload: the kind of what it was made for, as `kubectl get workloads` shows it."""
+
+OBJECT_ANNOTATION = f"{GROUP}/object"
+"""On a Workload: the name of that."""
 
 JOB_LABEL = f"{GROUP}/job-uid"
 """On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""
 
 WORKLOAD_LABEL = f"{GROUP}/workload"
-"""On an admitted Job's pods: the Workload that holds their quota."""
+"""On admitted pods: the Workload that holds their quota."""
 
 CLUSTER_QUEUE_LABEL = f"{GROUP}/cluster-queue"
 """On an admitted Job's pods: the ClusterQueue that admitted them."""
@@ -55,7 +82,9 @@ COUNTED_ANNOTATION = f"{GROUP}/counted"
 """On an admitted Job's pods, as JSON: memory of their GPUs in GB, and the pool that they count in."""
 
 INJECTED_ANNOTATION = f"{GROUP}/injected"
-"""On a Job: what the last admission put into its pod template, as JSON, so that the next can replace it."""
+"""On a Job: what the last admission put into its pod template, as JSON, so that the next can replace it.
+
+On a queued pod: what its admission put into the pod."""
 
 EPOCH_ANNOTATION = f"{GROUP}/epoch"
 """On the controller's ServiceAccount: which of the controllers that there were may admit.
@@ -139,7 +168,10 @@ NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace
 """In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
 
 USER_ANNOTATION = f"{GROUP}/user"
-"""On a Job: the user that made it, as the API server said."""
+"""On a Job or a queued pod: the user that made it, as the API server said."""
+
+USER_UID_ANNOTATION = f"{GROUP}/user-uid"
+"""On a queued pod: the UID of the user that made it, if the API server said one."""
 
 GROUPS_ANNOTATION = f"{GROUP}/groups"
 """On a Job: the groups of the user that made it, as JSON."""

@@ -96,6 +96,12 @@ class WaitingReason(StrEnum):
     """The large Workloads of its namespace fill their part of the controller's memory."""
     JOB_STILL_RUNNING = "JobStillRunning"
     """Pods of an earlier start of its Job still run."""
+    POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
+    """Not all pods of its group are there."""
+    POD_GROUP_SIZES_DIFFER = "PodGroupSizesDiffer"
+    """Pods of its group name different sizes of the group. An event on a pod: the others run already."""
+    NO_PLACE_IN_GROUP = "NoPlaceInGroup"
+    """Its group was admitted without a pod of its shape (event on the pod only)."""
     WORKLOAD_TAKEN = "WorkloadTaken"
     """Another object has the name of its Workload (event on the Job only)."""
 
@@ -141,6 +147,10 @@ class EventReason(StrEnum):
     """It will have to stop at the time that the message names."""
     NO_SCHEDULER = "NoScheduler"
     """No scheduler has said anything of its pods: there may be none of the name in its template."""
+    EXCESS = "Excess"
+    """Its group has as many pods as its size without it: it is deleted."""
+    STOPPED = "Stopped"
+    """It was running without admission, as its Workload had been deleted, and is deleted."""
     SUSPENDED = "Suspended"
     """It was set running without admission, and has been suspended again."""
     UNREADABLE = "Unreadable"
@@ -165,6 +175,8 @@ class FinishedReason(StrEnum):
     """Its Job is Complete."""
     JOB_FAILED = "JobFailed"
     """Its Job is Failed."""
+    EVICTED = "Evicted"
+    """Its pods have been evicted, and none were made in their place."""
 
 
 class ActiveReason(StrEnum):
@@ -216,6 +228,7 @@ NORMAL_EVENTS: Final = frozenset[str](
         *(WaitingReason.INSUFFICIENT_QUOTA, WaitingReason.BEHIND_HEAD, WaitingReason.PREEMPTING),
         *(WaitingReason.PREEMPTION_BACKED_OFF, WaitingReason.JOB_STILL_RUNNING, WaitingReason.PARKED),
         *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING),
+        *(WaitingReason.POD_GROUP_INCOMPLETE,),
         *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
     }
 )

@@ -208,6 +208,7 @@ _WORKLOAD: Final = fields(
         | None,
         place=fields(generation=needed(_Long), admission=_ADMISSION | None) | None,
         backOff=fields(count=needed(Count), until=needed(_Time)) | None,
+        succeededPods=several(fields(name=needed(str), pods=needed(list[str]), earlier=list[str])),
     ),
 )
 _NODE: Final = fields(

@@ -203,6 +203,19 @@ class BackOff(Model):
     """When others may be evicted for it again."""
 
 
+class EndedPods(Model):
+    """Pods of a pod set that have succeeded."""
+
+    name: Name
+    """The pod set."""
+    pods: list[Annotated[str, Field(max_length=16)]] = Field(json_schema_extra=atomic_list(100_000))
+    """Digests of their UIDs."""
+    earlier: list[Annotated[str, Field(max_length=16)]] | None = Field(
+        default=None, json_schema_extra=atomic_list(100_000)
+    )
+    """Of those that had succeeded before the admission: it is for the others."""
+
+
 class WorkloadStatus(Model):
     """Where it stands."""
 
@@ -224,6 +237,9 @@ class WorkloadStatus(Model):
     """Its last pending reservation; absent: it never had one."""
     back_off: BackOff | None = None
     """For how long nothing is evicted for it; absent: it does not wait for the end of that."""
+    succeeded_pods: list[EndedPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
+    """Of a group of queued pods: those that have succeeded, also if they have been deleted since. They hold
+    nothing of the admission."""
     conditions: Conditions
 
 
@@ -239,8 +255,8 @@ class Workload(Resource):
     namespaced = True
     selectable = (".status.state",)
     columns = (
-        PrinterColumn("Kind", "string", ".metadata.ownerReferences[?(@.controller==true)].kind"),
-        PrinterColumn("Object", "string", ".metadata.ownerReferences[?(@.controller==true)].name"),
+        PrinterColumn("Kind", "string", ".metadata.annotations.admitter\\.dev/kind"),
+        PrinterColumn("Object", "string", ".metadata.annotations.admitter\\.dev/object"),
         PrinterColumn("Queue", "string", ".spec.queueName"),
         PrinterColumn("ClusterQueue", "string", ".status.clusterQueue"),
         PrinterColumn("Priority", "integer", ".spec.priority"),

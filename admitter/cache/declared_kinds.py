@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from admitter.api.base import checked
 from admitter.api.conditions import ConditionType
 from admitter.api.job_kind import JobKind
-from admitter.cache.job_resources import JOB, JobResource, resource_of
+from admitter.cache.job_resources import JOB, OF_PODS, JobResource, resource_of
 from admitter.cache.views import ObjectView
 
 
@@ -49,6 +49,8 @@ def declared_kinds(job_kinds: Iterable[ObjectView]) -> list[DeclaredKind]:
         if kind is None or resource_of(kind).path == JOB.path:
             continue
         each = DeclaredKind(kind, _problem(view))
+        if each.sort in OF_PODS:
+            continue
         if each.sort not in found or each.problem == "":
             found[each.sort] = each
     return list(found.values())

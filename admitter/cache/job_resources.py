@@ -31,6 +31,7 @@ class JobResource:
     proves: bool = False
     restore: Restore | None = None  # what an eviction has to undo; None: the next start does
     children: frozenset[tuple[str, str]] = frozenset()  # group and kind of what its operator makes
+    is_pods: bool = False  # whether an object of it is a pod that is there, or a group of them
 
     @property
     def api_version(self) -> str:
@@ -47,10 +48,13 @@ class JobResource:
     @property
     def collection(self) -> str:
         """All of its objects, as kubectl names them: plural and group."""
-        return f"{self.plural}.{self.group}"
+        return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def object_path(self, key: Key) -> str:
-        """The URL path of an object, by the key of its view; the name may say anything."""
+        """The URL path of an object, by the key of its view; the name may say anything.
+
+        A group of pods is no object.
+        """
         above = self.path.removesuffix(f"/{self.plural}")
         name = key[1].rpartition("/")[2]
         return f"{above}/namespaces/{key[0]}/{self.plural}/{quote(name, safe='')}"
@@ -71,6 +75,14 @@ class JobResource:
 
 JOB: Final = JobResource("batch", "v1", "Job", "jobs", start={"podReplacementPolicy": "Failed"}, proves=True)
 """The batch/v1 Job: a pod is replaced when it has ended, and not while it takes its time to end."""
+
+POD: Final = JobResource("", "v1", "Pod", "pods", proves=True, is_pods=True)
+"""A pod that is queued by itself. Nothing stops it once it runs: an eviction deletes it."""
+POD_GROUP: Final = JobResource("", "v1", "PodGroup", "pods", proves=True, is_pods=True)
+"""Queued pods that are admitted together."""
+GROUP_SORT: Final = "podgroup"
+OF_PODS: Final = {"pod": POD, GROUP_SORT: POD_GROUP}
+"""By what titles of theirs begin with."""
 
 
 def resource_of(kind: JobKind) -> JobResource:

@@ -95,9 +95,15 @@ def usage_of(job: JobView) -> Admission:
 def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
     """What a Job uses that was started, and may make pods without quota of a Workload; None if it may not.
 
-    One that is halted makes none, and its template may have been changed: its pods are counted one by one.
+    One that is halted makes none, and its template may have been changed: its pods are counted one by one. So
+    are those that are queued by themselves.
     """
-    over = job.finished or job.started_by != job.workload or (job.suspended and job.halted)
+    over = (
+        job.resource.is_pods
+        or job.finished
+        or job.started_by != job.workload
+        or (job.suspended and job.halted)
+    )
     if over or (workload is not None and workload.admission is not None and job.is_started_by(workload)):
         return None
     try:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
-from admitter.cache.job_resources import JOB, JobResource, OwnerView, PodSetView, owner_of
+from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
@@ -33,7 +33,9 @@ from admitter.names import (
     INJECTED_ANNOTATION,
     JOB_LABEL,
     PLACED_ANNOTATION,
+    POD_GROUP_LABEL,
     QUEUE_LABEL,
+    RETRIABLE_ANNOTATION,
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
@@ -146,7 +148,7 @@ class JobView(Meta):
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
     # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` what
     # an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
-    # `backoffLimit`
+    # `backoffLimit`; of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
@@ -373,6 +375,7 @@ class WorkloadView(Meta):
     capacity: str = ""  # what its label says: `in-quota`, `over-quota`, or nothing
     parked: bool = False  # whether nothing is kept of what it asks for
     group: str = JOB.group  # the API group of the Job that it was made for
+    retriable: bool = True  # whether pods may take the places of those that are evicted
 
     @property
     def queue(self) -> str:
@@ -461,7 +464,9 @@ _sets = lru_cache(maxsize=1024)(frozenset[str])
 
 def parse_workload(raw: Json) -> WorkloadView:
     metadata, status = raw["metadata"], raw.get("status") or {}
-    marked = (metadata.get("labels") or {}).get(JOB_LABEL)
+    labels = metadata.get("labels") or {}
+    marked, group = labels.get(JOB_LABEL), labels.get(POD_GROUP_LABEL)
+    made_for = titled(POD_GROUP.group, POD_GROUP.kind, group) if group else ""
     owner = owner_of(metadata)
     if owner is not None and owner.uid != marked and (owner.group, owner.kind) != (JOB.group, JOB.kind):
         owner = None
@@ -471,7 +476,7 @@ def parse_workload(raw: Json) -> WorkloadView:
     view = WorkloadView(
         *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
-        job=(owner.title, owner.uid) if owner is not None else ("", marked) if marked else None,
+        job=(owner.title, owner.uid) if owner is not None else (made_for, marked) if marked else None,
         spec=shared(raw["spec"]),
         admission=workloads.admission(admission) if admission else None,
         status=shared(status),
@@ -479,7 +484,8 @@ def parse_workload(raw: Json) -> WorkloadView:
         finished=finished,
         size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
-        group=owner.group if owner is not None else JOB.group,
+        group=owner.group if owner is not None else POD_GROUP.group if group else JOB.group,
+        retriable=(metadata.get("annotations") or {}).get(RETRIABLE_ANNOTATION) != "false",
     )
     # A Workload can be read if all of them can.
     _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)

@@ -8,11 +8,13 @@ from urllib.parse import quote
 
 from admitter.api.conditions import ConditionType, WorkloadState
 from admitter.api.forms import fitted, is_admission
-from admitter.cache.job_resources import JOB, JobResource, sort_of
+from admitter.cache.job_resources import JOB, OF_PODS, POD_GROUP, JobResource, sort_of
 from admitter.cache.namespace_views import parse_namespace, parse_resource_quota
 from admitter.cache.node_views import parse_node
 from admitter.cache.ownership import Owners, Shards
+from admitter.cache.pod_groups import PodGroups
 from admitter.cache.pod_views import PodView, parse_pod
+from admitter.cache.queued_pods import PodJobs, QueuedPod, parse_queued_pod, pod_job
 from admitter.cache.views import (
     JobView,
     Meta,
@@ -26,7 +28,7 @@ from admitter.client.errors import UnreadableError
 from admitter.client.source import Json, Source
 from admitter.client.store import Index, Key, Lookup, Store, V
 from admitter.convert import workloads
-from admitter.names import API_VERSION, WORKLOAD_LABEL
+from admitter.names import API_VERSION, QUEUE_LABEL, WORKLOAD_LABEL
 
 MOST_LEVELS: Final = 4
 """So many objects of described kinds make one another, as a TrainJob its JobSet."""
@@ -45,8 +47,16 @@ class World:
         self.jobs = Store[JobView]()  # Jobs, and the objects of described kinds by their titles
         self.jobs.include(self.read_jobs.store)
         self.kinds = {"": KnownKind(self.read_jobs)}  # by what titles begin with
+        self.kinds |= {sort: KnownKind(resource=resource) for sort, resource in OF_PODS.items()}
         self.has_kinds = True  # whether there is no kind but those
         self.pods = self.read_pods.store
+        # beside the sources, of which no two have a plural in common: what follows those follows this one too
+        fits = partial(fitted, "pods")
+        self.read_queued_pods = Source("/api/v1/pods", parse_queued_pod, QUEUE_LABEL, fitted=fits)
+        self.queued_pods = self.read_queued_pods.store
+        self.jobs.include(PodJobs(self.queued_pods).jobs)
+        self.pod_groups = PodGroups(self.queued_pods)
+        self.jobs.include(self.pod_groups.jobs)
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
@@ -101,10 +111,10 @@ class World:
     def source_of(self, plural: str) -> Source[Any]:
         return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
-    def read_job(self, title: str) -> Source[JobView] | None:
-        """Where a job object with a title is read; None if its kind is not known."""
+    def reads(self, title: str) -> bool:
+        """Whether job objects of a title's kind are read."""
         kind = self.kinds.get(sort_of(title))
-        return kind.source if kind is not None else None
+        return kind is not None and (kind.source is not None or kind.resource.is_pods)
 
     def kind_of(self, title: str) -> str:
         """The kind of a job object that is known, such as JobSet."""
@@ -127,10 +137,16 @@ class World:
 
     def take_titled(self, title: str, raw: Json) -> JobView:
         """The same of an answer about a job object with a title: its kind may have changed since the call."""
-        source = self.read_job(title)
-        if source is None:
+        kind = self.kinds.get(sort_of(title))
+        if kind is not None and kind.resource.is_pods:
+            return self.take_pod(raw)
+        if kind is None or kind.source is None:
             raise UnreadableError(f"no JobKind that works describes {title} any more")
-        return source.take(raw)
+        return kind.source.take(raw)
+
+    def take_pod(self, raw: Json) -> JobView:
+        """Take in a queued pod; returns the job object that it is, whether or not it is still there."""
+        return pod_job(self.read_queued_pods.take(raw))
 
     def unknown_kind(self, title: str, group: str) -> str:
         """Why nothing is known of job objects of a title's kind in an API group; empty if it is."""
@@ -145,7 +161,7 @@ class World:
         It may not have been heard of yet, or be gone.
         """
         owner = job.owner
-        if owner is None or owner.title == owner.name:
+        if owner is None or owner.title == owner.name or job.resource.is_pods:
             return None
         resource = self.kinds[sort_of(owner.title)].resource if sort_of(owner.title) in self.kinds else None
         if (
@@ -180,6 +196,21 @@ class World:
         found = self._jobs_by_workload.get(key)
         return self.jobs.get(found) if found is not None else None
 
+    def members_of(self, job: JobView) -> list[QueuedPod]:
+        """The pods that a job object is, if it is a queued pod or a group of them."""
+        group = self.pod_groups.get(job.uid)
+        if group is not None:
+            return list(group.members.values())
+        pod = self.queued_pods.get((job.namespace, job.name.rpartition("/")[2]))
+        return [pod] if pod is not None and pod.uid == job.uid else []
+
+    def job_titled(self, namespace: str, title: str) -> JobView | None:
+        """A job object by its title; of groups of pods with the same name the one that came first."""
+        if OF_PODS.get(sort_of(title)) is not POD_GROUP:
+            return self.jobs.get((namespace, title))
+        of_it = [job for job in self.pod_groups.jobs if (job.namespace, job.name) == (namespace, title)]
+        return min(of_it, key=lambda job: (job.created, job.uid), default=None)
+
     def labels_of(self, namespace: str) -> Mapping[str, str]:
         view = self.namespaces.get(("", namespace))
         return view.labels if view is not None else {}
@@ -208,12 +239,14 @@ class World:
 class KnownKind:
     """A kind of job objects.
 
-    Without a source there are none, or the problem is why nothing is known of them.
+    Without a source there are none, or the problem is why nothing is known of them; pods have a source of
+    their own.
     """
 
     source: Source[JobView] | None = None
     problem: str = ""
     resource: JobResource = JOB
+    read: bool = True  # False: nothing is known of them but what their Workloads say
 
 
 @dataclass(frozen=True, slots=True)

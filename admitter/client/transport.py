@@ -38,6 +38,8 @@ Permit = Callable[[], Awaitable[None]]
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+"""Only for kinds of Kubernetes itself: of a list of conditions it replaces those that it names."""
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 CALL_TIMEOUT_SECONDS: Final = 30.0

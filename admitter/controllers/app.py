@@ -27,6 +27,7 @@ from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
+from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
@@ -62,7 +63,8 @@ class App:
         self.world = world = World()
         self.room = MemoryRoom(world.read_workloads, transport)
         self.kind_returned: Signal[[]] = Signal()  # the API server serves a kind again
-        self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
+        read = [*world.sources, world.read_queued_pods]
+        self.informers = [Informer(transport, source, random, self.kind_returned) for source in read]
         self.kinds = KindInformers(world, transport, random)
         self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
         self.weights = NamespaceWeights(world, self.engine)
@@ -81,7 +83,10 @@ class App:
         self.grace_over: Signal[[Key]] = Signal()
         self.grace = GracePeriods(self.engine.ledger, clock, self.grace_over)
         shortages = Shortages(self.engine, catalog)
-        self.evictions = Evictions(world, catalog, self.grace, shortages, self.refused, transport)
+        self.groups = GroupJobs(world, self.events, transport, clock)
+        self.evictions = Evictions(
+            world, catalog, self.grace, shortages, self.refused, self.groups, transport
+        )
         self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, transport)
         self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)
         self.shortage_evictions = ShortageEvictions(

@@ -73,6 +73,7 @@ class Routing:
         self._app.kinds.changed.listen(self._job_kind_changed)
         self._app.job_kinds.changed.listen(lambda name: self._statuses.touch("jobkinds", ("", name)))
         self._app.evictions.again.listen(self._jobs.add_later)
+        self._app.groups.again.listen(self._jobs.add_later)
         self._statuses.activity.listen(self._activity_changed)
 
     def look_at_all(self) -> None:

@@ -19,7 +19,7 @@ import structlog
 
 from admitter.api.conditions import ActiveReason
 from admitter.cache.described_views import source_of_kind
-from admitter.cache.job_resources import JOB, resource_of
+from admitter.cache.job_resources import JOB, OF_PODS, resource_of
 from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import KnownKind, Manifest, World, parse_manifest
 from admitter.client.errors import ClusterError, NotFoundError, is_retryable
@@ -161,10 +161,10 @@ class KindInformers:
             sort, name = kind.spec.resource.kind.lower(), kind.metadata.name
             if resource_of(kind).path == JOB.path:
                 problems.setdefault(name, None)
-            elif sort in wanted:
-                words = f"spec.resource.kind: objects are called {sort}/NAME by JobKind"
-                taken = (ActiveReason.CONFLICT, f"{words} {wanted[sort].metadata.name} already")
-                problems.setdefault(name, taken)
+            elif sort in wanted or sort in OF_PODS:
+                by = f"JobKind {wanted[sort].metadata.name}" if sort in wanted else "Admitter itself"
+                words = f"spec.resource.kind: objects are called {sort}/NAME by {by} already"
+                problems.setdefault(name, (ActiveReason.CONFLICT, words))
             elif not problems.setdefault(name, await self._unserved(kind)):
                 words = await self._related.follow(kind, self._group)
                 if words:
@@ -342,7 +342,7 @@ class KindInformers:
                 words = "" if name in self._gone else f"JobKind {name} does not work: {problem[1]}"
                 if sort not in found or not found[sort].problem:  # there may be objects of the other one
                     found[sort] = KnownKind(None, words, resource_of(kind))
-        for sort in [each for each in self._world.kinds if each and each not in wanted and each not in found]:
+        for sort in self._world.kinds.keys() - {"", *OF_PODS} - wanted.keys() - found.keys():
             del self._world.kinds[sort]
             self.changed(sort)
         for sort, known in found.items():

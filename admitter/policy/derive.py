@@ -13,6 +13,13 @@ from admitter.client.sharing import remembered
 from admitter.convert import workloads
 from admitter.convert.pod_sets import pod_set
 from admitter.engine.model import Admission, Assignment, PodSet
+from admitter.names import (
+    JOB_LABEL,
+    KIND_ANNOTATION,
+    OBJECT_ANNOTATION,
+    POD_GROUP_LABEL,
+    RETRIABLE_ANNOTATION,
+)
 from admitter.policy.catalog import Catalog
 from admitter.policy.injection import original_template
 from admitter.quantities.amounts import InvalidQuantityError
@@ -30,6 +37,30 @@ def workload_spec(job: JobView, world: World) -> Json:
     if name:
         spec["priorityClassName"] = name
     return spec
+
+
+def metadata_for(job: JobView, world: World) -> Json:
+    """The metadata of the Workload that is made for a job object.
+
+    That of a group has no owner: it outlives its pods, of which an eviction may delete all until others are
+    made in their places.
+    """
+    kind, name = job.resource, job.name.rpartition("/")[2]
+    labels, annotations = {JOB_LABEL: job.uid}, {KIND_ANNOTATION: kind.kind, OBJECT_ANNOTATION: name}
+    metadata = {
+        "name": job.workload,
+        "namespace": job.namespace,
+        "labels": labels,
+        "annotations": annotations,
+    }
+    group = world.pod_groups.get(job.uid)
+    if group is not None:
+        labels[POD_GROUP_LABEL] = name
+        if not group.retriable:
+            annotations[RETRIABLE_ANNOTATION] = "false"
+        return metadata
+    owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
+    return metadata | {"ownerReferences": [{**owner, "controller": True}]}
 
 
 def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog) -> bool:
@@ -116,7 +147,8 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)
     limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
-    limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
+    # of pods that are there the API server has filled in what LimitRanges say
+    limits = [each.spec for each in limit_ranges if each is not None and not job.resource.is_pods]
     classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
     around = (orjson.dumps(limits), orjson.dumps(classes))
     made = [

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from admitter.api.conditions import ActiveReason, WaitingReason
-from admitter.cache.job_resources import sort_of
+from admitter.api.conditions import ActiveReason, ConditionType, WaitingReason
+from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
 from admitter.convert import workloads
@@ -23,6 +23,7 @@ from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
+from admitter.policy.pod_groups import REMADE_SECONDS, complaint
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
@@ -133,10 +134,42 @@ class Gate:
                 f"{workload.namespace} as may be are held: it competes when some of them have gone"
             )
             return Waiting(WaitingReason.PARKED, words)
-        waiting = self._job(job) if job is not None else self._by_hand(workload)
+        waiting = self._group(workload) or (self._job(job) if job is not None else self._by_hand(workload))
         if waiting is not None:
             return waiting
         return self._queue(workload)
+
+    def _group(self, workload: WorkloadView) -> Waiting | None:
+        """Why a group of queued pods can't be admitted as it is."""
+        if workload.job is None or sort_of(workload.job[0]) != GROUP_SORT:
+            return None
+        group = self._world.pod_groups.get(workload.job[1])
+        if group is None:
+            return self._awaited(workload)
+        found = complaint(workload, group)
+        if found is None and not self._is_counted(workload):
+            found = WaitingReason.POD_GROUP_INCOMPLETE, "what its pods request is being added up"
+        return Waiting(*found) if found is not None else None
+
+    def _is_counted(self, workload: WorkloadView) -> bool:
+        """Whether the Workload of a group asks for as many pods of each shape as there are now.
+
+        The name of a pod set is a digest of all that pods of a shape ask for.
+        """
+        job = self._world.job_of(workload.key)
+        if job is None or job.problem:
+            return True
+        asked = {each["name"]: each["count"] for each in workload.spec["podSets"]}
+        return asked == {each.name: each.count for each in job.sets}
+
+    def _awaited(self, workload: WorkloadView) -> Waiting | None:
+        """Why a group waits of which no pod is there."""
+        if not self._world.kinds[GROUP_SORT].read:
+            return None
+        words = "all of its pods are gone"
+        if workload.is_true(ConditionType.EVICTED):
+            words = f"its pods were evicted, and are awaited for {REMADE_SECONDS:.0f} s"
+        return Waiting(WaitingReason.POD_GROUP_INCOMPLETE, words)
 
     def _job(self, job: JobView) -> Waiting | None:
         if job.selects_itself:
@@ -169,7 +202,8 @@ class Gate:
 
     def _unknown(self, title: str, group: str) -> str | None:
         """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""
-        known = self._world.has_kinds or sort_of(title) in self._world.kinds
+        kind = self._world.kinds.get(sort_of(title))
+        known = kind.read if kind is not None else self._world.has_kinds
         return self._world.unknown_kind(title, group) if known else None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:

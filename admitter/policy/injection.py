@@ -48,9 +48,13 @@ def start_patch(
 
     The pod sets of the admission are the Job's. `capacity` says whether its pods will be in quota or over
     it; None outside of elastic quotas.
+    Of a pod only the scheduling gates of others stay.
     """
     assigned = {each.name: each for each in admission.pod_sets}
-    changes: list[Change] = [((), job.resource.told(stop=False))]
+    told: Json = job.resource.told(stop=False)
+    if job.resource.is_pods:
+        told = {"spec": {"schedulingGates": job.spec.get("schedulingGates")}}
+    changes: list[Change] = [((), told)]
     if job.resource.start:
         changes.append((("spec",), dict(job.resource.start)))
     records: Json = {}

@@ -11,6 +11,7 @@ if an administrator or another Workload has stopped it (docs/design/preemption.m
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason, WaitingReason
+from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World
 from admitter.client.store import Key
@@ -18,6 +19,7 @@ from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.policy.gate import Gate, Waiting
+from admitter.policy.pod_groups import left_of
 from admitter.quantities.amounts import InvalidQuantityError
 
 NO_WORKLOAD: Final = ""  # a UID that no Workload has
@@ -109,6 +111,8 @@ class Intake:
         return queue
 
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
+        if workload.job is not None and sort_of(workload.job[0]) == GROUP_SORT:
+            admission = left_of(admission, workload, self._world.pod_groups.get(workload.job[1]))
         # A Workload with a spec that can't be counted, since it was changed by hand, is no candidate.
         known = self._gate.countable(workload, job, admission.queue)
         self._engine.apply(

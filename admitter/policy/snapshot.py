@@ -6,9 +6,10 @@ are shared, so that a second snapshot of the same moment costs no reading.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from admitter.cache.declared_kinds import declared_kinds
+from admitter.cache.job_resources import OF_PODS
 from admitter.cache.pod_views import loose_usage
 from admitter.cache.views import JobView, WorkloadView, at, parse_workload, timestamp
 from admitter.cache.world import KnownKind, World
@@ -16,14 +17,16 @@ from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
-from admitter.names import JOB_LABEL
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import workload_spec
+from admitter.policy.derive import metadata_for, workload_spec
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.intake import Intake
 from admitter.policy.namespace_weights import NamespaceWeights
 from admitter.policy.pending_reservations import keep_reservations
 from admitter.quantities.amounts import InvalidQuantityError
+
+QUEUED_PODS: Final = "queuedpods"
+"""Stands for the plural of pods that name a queue: those that have been started are among the pods too."""
 
 Views = Mapping[str, Mapping[Key, Any]]
 """Parsed objects by the plural of their kind, and by namespace and name."""
@@ -69,6 +72,10 @@ class Snapshot:
         for source in self.world.sources:
             for view in views.get(plural_of(source.path), {}).values():
                 source.store.apply(view)
+        for pod in views.get(QUEUED_PODS, {}).values():
+            self.world.queued_pods.apply(pod)
+        for sort, resource in OF_PODS.items():
+            self.world.kinds[sort] = KnownKind(resource=resource, read=QUEUED_PODS in views)
 
     def _know_kinds(self, read: frozenset[str] | None) -> None:
         """Of a kind that works and was not read, Workloads say what is to be known."""
@@ -138,17 +145,9 @@ class Snapshot:
             spec = workload_spec(job, self.world)
         except InvalidQuantityError:
             return  # the controller makes none either, and says so at the Job
-        kind, name = job.resource, job.name.rpartition("/")[2]
-        owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
-        metadata = {
-            "namespace": job.namespace,
-            "name": job.workload,
-            "uid": job.uid,
-            "resourceVersion": str(job.version),
-            "creationTimestamp": timestamp(at(job.created)),
-            "labels": {JOB_LABEL: job.uid},
-            "ownerReferences": [owner | {"controller": True}],
-        }
+        known_by = {"uid": job.uid, "resourceVersion": str(job.version)}
+        metadata = metadata_for(job, self.world) | known_by
+        metadata["creationTimestamp"] = timestamp(at(job.created))
         self.world.workloads.apply(parse_workload({"metadata": metadata, "spec": spec}))
 
     def find(self, namespace: str, name: str) -> WorkloadView | None:
@@ -156,7 +155,7 @@ class Snapshot:
         found = self.world.workloads.get((namespace, name))
         if found is not None:
             return found
-        job = self.world.jobs.get((namespace, name))
+        job = self.world.job_titled(namespace, name)
         if job is not None:
             return self.world.workloads.get((namespace, job.workload))
         here = map(self.world.workloads.get, self.world.workloads_by_namespace.get(namespace))

@@ -228,6 +228,11 @@ def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: 
     return _patch(workload, Step.FINISH, changes, preemption=None)
 
 
+def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
+    """Which pods of a group have succeeded, so that it is known once they are gone."""
+    return _of_version(workload, {"succeededPods": ended})
+
+
 def active(
     generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
 ) -> list[Json]:

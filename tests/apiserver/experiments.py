@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from admitter.client.store import Key
-from tests.apiserver.job_controller import is_live
+from tests.apiserver.job_controller import is_live, is_owned
 from tests.apiserver.server import ApiServer
 
 Json = dict[str, Any]
@@ -156,7 +156,7 @@ class ExperimentOperator:
         return [
             f"/api/v1/namespaces/{namespace}/pods/{name}"
             for (_, name), pod in sorted(self._server.objects["pods"].items())
-            if pod["metadata"]["ownerReferences"][0]["uid"] == uid and is_live(pod)
+            if is_owned(pod, uid) and is_live(pod)
         ]
 
 

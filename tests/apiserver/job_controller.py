@@ -96,7 +96,7 @@ class JobController:
         return [
             f"/api/v1/namespaces/{namespace}/pods/{name}"
             for (_, name), pod in sorted(self._server.objects["pods"].items())
-            if pod["metadata"]["ownerReferences"][0]["uid"] == uid and is_live(pod)
+            if is_owned(pod, uid) and is_live(pod)
         ]
 
     def _say(self, job: Json, counts: Json, **conditions: str) -> None:
@@ -105,6 +105,12 @@ class JobController:
         now = [{"type": kind, "status": status} for kind, status in conditions.items()]
         path = "/apis/batch/v1/namespaces/{}/jobs/{}/status".format(*_key(job))
         self._server.write(path, {"status": counts | {"conditions": kept + now}})
+
+
+def is_owned(raw: Json, uid: str) -> bool:
+    """Whether the first owner of an object has a UID."""
+    owners = raw["metadata"].get("ownerReferences") or []
+    return bool(owners) and owners[0]["uid"] == uid
 
 
 def is_live(pod: Json) -> bool:

@@ -21,7 +21,7 @@ from admitter.cache.views import timestamp
 from admitter.client.errors import ApiError, NotFoundError, UnreachableError, api_error
 from admitter.client.metrics import CallMetrics
 from admitter.client.store import Key, key_of
-from admitter.client.transport import Transport
+from admitter.client.transport import STRATEGIC_PATCH, Transport
 
 Json = dict[str, Any]
 Changed = Callable[[str, Json | None, Json | None], None]
@@ -97,9 +97,11 @@ class ApiServer(Transport):
         seconds: how long a call takes.
         fate: decides what becomes of the next write.
         behind: by how many seconds a watch of a plural is behind when it tells of the next change.
+        grace: how many seconds an object of a plural takes to end once it is deleted.
         policies: called as `Changed` before a change; what they raise refuses it.
         metrics: what informers count.
         documents: what is read at paths that name no objects.
+        called: called with the path of each write by a call, and the name of what it creates.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
@@ -108,9 +110,11 @@ class ApiServer(Transport):
         self.seconds = seconds
         self.fate: Callable[[], Fate] = lambda: Fate.DONE
         self.behind: Callable[[str], float] = lambda _: 0.0
+        self.grace: Callable[[str, Json], float] = lambda _plural, _raw: 0.0
         self.policies: list[Changed] = []
         self.metrics = CallMetrics(CollectorRegistry())
         self.documents: dict[str, Json] = {}
+        self.called: list[Callable[[str, str], None]] = []
         self._listeners: list[Changed] = []
         self._pages: dict[str, Any] = {}
         self._history: defaultdict[str, list[tuple[str, Json]]] = defaultdict(list)
@@ -146,9 +150,16 @@ class ApiServer(Transport):
         content = {name: value for name, value in body.items() if name != "status"}
         return self._put(where.plural, None, content | {"metadata": body["metadata"] | namespace | given})
 
-    def write(self, path: str, patch: Json) -> Json:
-        """Merge a patch into an object, or into its status; one that changes nothing makes no version."""
+    def write(self, path: str, patch: Json, *, strategic: bool = False) -> Json:
+        """Merge a patch into an object, or into its status; one that changes nothing makes no version.
+
+        A strategic one replaces those conditions of a status that it names.
+        """
         where, before = place(path), self.find(path)
+        if strategic and "conditions" in patch.get("status", {}):
+            named = {each["type"]: each for each in (before.get("status") or {}).get("conditions") or ()}
+            named |= {each["type"]: each for each in patch["status"]["conditions"]}
+            patch = {**patch, "status": {**patch["status"], "conditions": list(named.values())}}
         metadata = patch.get("metadata") or {}
         _check(before, metadata)
         content = {name: value for name, value in patch.items() if name not in {"status", "metadata"}}
@@ -166,13 +177,29 @@ class ApiServer(Transport):
         """Delete an object, and all that it owns."""
         where, gone = place(path), self.find(path)
         _check(gone, preconditions or {})
-        self._put(where.plural, gone, None)
+        grace = self.grace(where.plural, gone)
+        if grace > 0:
+            if "deletionTimestamp" in gone["metadata"]:
+                return gone
+            asyncio.get_running_loop().call_later(grace, self._end, path, gone["metadata"]["uid"])
+            return self.write(path, {"metadata": {"deletionTimestamp": timestamp(clock())}})
+        return self._gone(where.plural, gone)
+
+    def _end(self, path: str, uid: str) -> None:
+        """The time that an object had to end is over."""
+        where = place(path)
+        now = self.objects[where.plural].get(where.key)
+        if now is not None and now["metadata"]["uid"] == uid:
+            self._gone(where.plural, now)
+
+    def _gone(self, plural: str, gone: Json) -> Json:
+        self._put(plural, gone, None)
         uid = gone["metadata"]["uid"]
-        for plural, objects in list(self.objects.items()):
+        for kind, objects in list(self.objects.items()):
             for key, raw in list(objects.items()):
                 owners = raw["metadata"].get("ownerReferences") or ()
                 if key in objects and any(owner["uid"] == uid for owner in owners):
-                    self.remove(f"/apis/any/any/namespaces/{key[0]}/{plural}/{key[1]}")
+                    self.remove(f"/apis/any/any/namespaces/{key[0]}/{kind}/{key[1]}")
         return gone
 
     def _put(self, plural: str, before: Json | None, after: Json | None) -> Json:
@@ -225,24 +252,28 @@ class ApiServer(Transport):
         limit = int(asked.get("limit") or len(items))
         metadata = {"resourceVersion": version}
         if len(items) > limit:
-            metadata["continue"] = f"{version}-{path}-{len(items)}"
+            selector = asked.get("labelSelector", "")  # of several lists of one path each goes on by itself
+            metadata["continue"] = f"{version}-{path}-{selector}-{len(items)}"
             self._pages[metadata["continue"]] = (version, items[limit:])
         return {"items": items[:limit], "metadata": metadata}
 
     async def create(self, path: str, body: Json, query: Mapping[str, str] | None = None) -> Json:
         del query
-        return await self._called(path, lambda: self.make(path, body))
+        return await self._called(path, lambda: self.make(path, body), body["metadata"].get("name", ""))
 
     async def patch(
         self, path: str, body: Json, content_type: str = "", query: Mapping[str, str] | None = None
     ) -> Json:
-        del content_type, query
-        return await self._called(path, lambda: self.write(path, body))
+        del query
+        strategic = content_type == STRATEGIC_PATCH
+        return await self._called(path, lambda: self.write(path, body, strategic=strategic))
 
     async def delete(self, path: str, body: Json | None = None) -> Json:
         return await self._called(path, lambda: self.remove(path, (body or {}).get("preconditions")))
 
-    async def _called(self, path: str, write: Callable[[], Json]) -> Json:
+    async def _called(self, path: str, write: Callable[[], Json], name: str = "") -> Json:
+        for listener in self.called:
+            listener(path, name)
         fate = self.fate()
         await asyncio.sleep(self.seconds)
         match fate:
@@ -314,10 +345,10 @@ def _selected(raw: Json, where: Place, query: Mapping[str, str]) -> bool:
     metadata = raw["metadata"]
     if where.namespace not in {"", metadata.get("namespace")}:
         return False
-    name, equal, value = query.get("labelSelector", "").partition("=")
     labels = metadata.get("labels") or {}
-    if name and (name not in labels or (equal and labels[name] != value)):
-        return False
+    for name, equal, value in (part.partition("=") for part in query.get("labelSelector", "").split(",")):
+        if name and (name not in labels or (equal and labels[name] != value)):
+            return False
     field, _, value = query.get("fieldSelector", "").partition("=")
     found: Any = reduce(lambda at, part: at.get(part) or {}, field.split("."), raw)
     return not field or found == value

@@ -190,7 +190,7 @@ def test_an_administrator_of_quota_sets_shares(user: Cluster, installed: Cluster
     user.run_kubectl("delete", "eq", "quota", f"--namespace={namespace}")
 
 
-def test_the_controller_labels_pods_and_does_no_more_to_them(installed: Cluster) -> None:
+def test_the_controller_labels_and_deletes_pods_and_makes_none(installed: Cluster) -> None:
     def may(verb: str, kind: str, *subresource: str) -> str:
         question = [
             "auth",
@@ -206,7 +206,9 @@ def test_the_controller_labels_pods_and_does_no_more_to_them(installed: Cluster)
         except KubectlError:
             return "no"
 
-    assert [may(verb, "pods") for verb in ("patch", "update", "delete", "create")] == ["yes", *3 * ["no"]]
+    verbs = ("get", "patch", "delete", "update", "create")
+    assert [may(verb, "pods") for verb in verbs] == [*3 * ["yes"], *2 * ["no"]]
+    assert may("patch", "pods", "--subresource=status") == "yes"
     for kind in KINDS:
         assert may("patch", f"{kind}.admitter.dev", "--subresource=status") == "yes"
         assert [may(verb, f"{kind}.admitter.dev") for verb in ("watch", "patch")] == ["yes", "no"]

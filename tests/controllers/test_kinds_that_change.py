@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from admitter.cache.described_views import source_of_kind
-from admitter.cache.job_resources import resource_of
+from admitter.cache.job_resources import resource_of, sort_of
 from admitter.cache.views import WorkloadView, parse_job, parse_workload
 from admitter.cache.world import KnownKind, World, parse_held
 from admitter.client.errors import NotFoundError, UnreadableError
@@ -64,7 +64,7 @@ class Scene:
 
     def forget(self) -> None:
         """What the newest source knows is gone: what is left is in force though no source has it."""
-        source = self.world.read_job(TITLE)
+        source = self.world.kinds[sort_of(TITLE)].source
         assert source is not None
         source.store.clear()
 

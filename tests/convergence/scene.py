@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from admitter.cache.views import parse_workload
+from admitter.cache.views import WorkloadView, parse_workload
 from admitter.cache.world import OWN
 from admitter.client.errors import FENCE, api_error
 from admitter.controllers.app import App
@@ -14,9 +14,10 @@ from admitter.controllers.lifecycle import AppLifecycle
 from admitter.controllers.succession import ACCOUNT, Candidacy
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
+from admitter.engine.model import Admission
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
 from admitter.quantities.amounts import to_amount
-from tests.apiserver.job_controller import JobController, is_live
+from tests.apiserver.job_controller import JobController, is_live, is_owned
 from tests.apiserver.server import ApiServer, clock
 
 Json = dict[str, Any]
@@ -89,7 +90,8 @@ class Scene:
     def _changed(self, plural: str, _before: Json | None, _after: Json | None) -> None:
         """Add up at each change what is admitted, and what runs."""
         if plural in {"workloads", "pods"}:
-            running = sum(_cpu(pod["spec"]) for pod in self.server.objects["pods"].values() if is_live(pod))
+            pods = [pod for pod in self.server.objects["pods"].values() if is_live(pod)]
+            running = sum(_cpu(pod["spec"]) for pod in pods if not pod["spec"].get("schedulingGates"))
             admitted = sum(self.used(queue) for queue in self._queues())
             if max(running, admitted) > self._total:
                 self.excesses.append(f"{clock():%T}: {admitted} admitted, {running} run")
@@ -106,7 +108,15 @@ class Scene:
         self._running.cancel()
         await asyncio.wait([self._running])
 
-    def submit(self, name: str, queue: str, cpu: int, priority: str = "", pods: int = 1) -> None:
+    def submit(
+        self,
+        name: str,
+        queue: str,
+        cpu: int,
+        priority: str = "",
+        pods: int = 1,
+        labels: dict[str, str] | None = None,
+    ) -> None:
         """A user makes a Job, which the API server suspends."""
         chosen = {"priorityClassName": priority} if priority else {}
         containers = [{"resources": {"requests": {"cpu": str(cpu)}}}]
@@ -114,7 +124,7 @@ class Scene:
             "suspend": True,
             "parallelism": pods,
             "completions": pods,
-            "template": {"spec": {"containers": containers, **chosen}},
+            "template": {"metadata": {"labels": labels or {}}, "spec": {"containers": containers, **chosen}},
         }
         self.server.make(JOBS, {"metadata": {"name": name, "labels": {QUEUE_LABEL: queue}}, "spec": spec})
 
@@ -134,7 +144,7 @@ class Scene:
         """The Workload of a Job."""
         uid = self.job(job)["metadata"]["uid"]
         for raw in self.server.objects["workloads"].values():
-            if raw["metadata"]["ownerReferences"][0]["uid"] == uid:
+            if is_owned(raw, uid):
                 return raw
         return None
 
@@ -152,7 +162,7 @@ class Scene:
         """How many pods of a Job run."""
         uid = self.job(job)["metadata"]["uid"]
         pods = self.server.objects["pods"].values()
-        return sum(is_live(pod) and pod["metadata"]["ownerReferences"][0]["uid"] == uid for pod in pods)
+        return sum(is_live(pod) and is_owned(pod, uid) for pod in pods)
 
     def _queues(self) -> list[str]:
         return [name for _, name in self.server.objects["clusterqueues"]]
@@ -160,8 +170,13 @@ class Scene:
     def used(self, queue: str) -> int:
         """Thousandths of a CPU that are admitted in a queue."""
         views = map(parse_workload, self.server.objects["workloads"].values())
-        admissions = [view.admission for view in views if view.admission is not None and not view.finished]
+        admissions = [self.held(view) for view in views if view.admission is not None and not view.finished]
         return sum(amount for each in admissions if each.queue == queue for _, amount in each.usage)
+
+    def held(self, workload: WorkloadView) -> Admission:
+        """What a Workload holds that has been admitted."""
+        assert workload.admission is not None
+        return workload.admission
 
     def untold(self) -> list[str]:
         """What the statuses of queues and Cohorts do not say as it is."""

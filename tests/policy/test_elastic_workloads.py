@@ -86,7 +86,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     running = parse_workload(waiting | {"status": {"admission": admission}})
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
     eviction = Evictions(
-        world, catalog, grace, Shortages(engine, catalog), RefusedStarts(), cast("Any", None)
+        world, catalog, grace, Shortages(engine, catalog), RefusedStarts(), *(cast("Any", None),) * 2
     )
     assert eviction.wanted(running) is None
 

@@ -9,6 +9,8 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import NORMAL_EVENTS
+from admitter.cache.job_resources import POD
+from admitter.cache.pod_groups import GroupView
 from admitter.cache.views import JobView, timestamp
 from admitter.client.errors import ClusterError, ConflictError
 from admitter.client.pace import Pace
@@ -42,7 +44,9 @@ class Subject:
 
 
 def subject_of(job: JobView) -> Subject:
-    """What an event on a job object is attached to."""
+    """What an event on a job object is attached to; that on a group of pods, to its oldest."""
+    if isinstance(job, GroupView):
+        return Subject(POD.api_version, POD.kind, job.namespace, *job.first)
     kind, name = job.resource, job.name.rpartition("/")[2]
     return Subject(kind.api_version, kind.kind, job.namespace, name, job.uid)
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from admitter.api.conditions import EvictedReason
+from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Restore
-from admitter.cache.job_resources import JOB
+from admitter.cache.job_resources import JOB, POD_GROUP
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
@@ -27,6 +27,9 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.pod_jobs import GroupJobs
+from admitter.controllers.workload.pod_writes import bar as bar_pod
+from admitter.controllers.workload.pod_writes import side_by_side, stop
 from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
@@ -95,6 +98,7 @@ class Evictions:
     grace: GracePeriods
     shortages: Shortages
     refused: RefusedStarts
+    groups: GroupJobs
     transport: Transport
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     _started: dict[str, float] = field(default_factory=dict)  # when, by UID, in the last `ACT_SECONDS`
@@ -136,7 +140,10 @@ class Evictions:
             await self._free(workload)
         elif not job.suspended:
             left = self._until_acted(workload, job)
-            if left <= 0:
+            if job.resource.is_pods:
+                why = str(workload.condition(ConditionType.EVICTED).get("message", ""))
+                await stop(job, why, self.grace.clock, self.world, self.transport)
+            elif left <= 0:
                 await hold(job, self.world, self.transport)
             elif left < inf:
                 self.again(workload.key, left)
@@ -166,6 +173,18 @@ class Evictions:
         since = self._started.get(job.uid, workload.since)
         return since + ACT_SECONDS - self.grace.clock().timestamp()
 
+    async def _release_group(self, workload: WorkloadView, job: JobView) -> None:
+        """Free what a group held, once no pod of it runs and no start of one is on its way.
+
+        All pods are read first, since an earlier leader may have started one that is not known here.
+        """
+        await self.groups.read_members(workload)
+        mark, world = str(workload.version), self.world
+        waiting = [pod for pod in world.members_of(job) if pod.gated and not pod.deleting]
+        await side_by_side(bar_pod(pod, mark, world, self.transport) for pod in waiting)
+        if not any(pod.running for pod in world.members_of(job)):
+            await self.groups.free(workload)
+
     def is_idle(self, workload: WorkloadView, job: JobView) -> bool:
         """Whether nothing has come of a start, though its operator has had the time to act on it."""
         if job.resumed or self.world.pods_of(workload):
@@ -176,6 +195,9 @@ class Evictions:
         return left <= 0
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
+        if job.resource is POD_GROUP:
+            await self._release_group(workload, job)
+            return
         if not all(map(_is_still, self.made_for(job))):
             return  # the next change of one of them brings us here again
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):

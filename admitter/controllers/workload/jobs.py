@@ -6,35 +6,38 @@ A Job that may start is unsuspended here; `workload.eviction` stops a Job that m
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 import structlog
 
-from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
+from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Restore
 from admitter.cache.job_resources import titled
 from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
-from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from admitter.client.errors import ApiError, InvalidError, NotFoundError
 from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.writes import adopt, hold, whole
+from admitter.controllers.workload.pod_jobs import GroupJobs, is_group
+from admitter.controllers.workload.pod_writes import stop
+from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
+from admitter.engine.model import Flavor
 from admitter.names import (
     API_VERSION,
     ELASTIC_QUOTA_QUEUE,
     EVICTION_TIME_ANNOTATION,
     INJECTED_ANNOTATION,
-    JOB_LABEL,
     QUEUE_LABEL,
 )
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, covers_made, lacks, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -58,6 +61,10 @@ class Jobs:
     def __post_init__(self) -> None:
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency, self._refused)
 
+    @property
+    def groups(self) -> GroupJobs:
+        return self.eviction.groups
+
     def _urgency(self, key: Key) -> Urgency | None:
         """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
         if not self.world.owners.owns(key):
@@ -68,7 +75,7 @@ class Jobs:
         if job is None or job.uid != (workload.job or ("", ""))[1]:
             return (OTHER,)
         if workload.finished:
-            return None
+            return (OTHER,) if is_group(workload) else None
         if job.finished or workload.evicting:
             return (GIVES_BACK,)
         return (STARTS,) if workload.admission is not None and job.suspended else (OTHER,)
@@ -96,19 +103,21 @@ class Jobs:
         return key in self.world.workloads.unreadable or (key[0], owner) in self.world.jobs.unreadable
 
     async def _without_job(self, workload: WorkloadView) -> None:
-        if workload.job is not None:
+        if is_group(workload):
+            await self.groups.without_pods(workload)
+        elif workload.job is not None:
             if self.world.unknown_kind(workload.job[0], workload.group):
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
-                await self._delete(workload)
+                await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(workload, None)
 
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
         name, uid = workload.job or ("", "")
-        if not name or self.world.read_job(name) is None:
+        if not name or not self.world.reads(name):
             return None
         try:
             raw = await self.transport.get(self.world.job_path((workload.namespace, name)))
@@ -129,21 +138,17 @@ class Jobs:
             if job.started_by == job.workload and not job.resumed:
                 return  # the Job controller has yet to act on the start: only then can it prove the stop
             job = await self._suspend(job)
+        if job.suspended:  # pods that run are there until they are gone
+            await self._make_workload(job)
+
+    async def _make_workload(self, job: JobView) -> None:
         if not job.queue:
             self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
             return
         spec = self._spec(job)
-        if spec is None:
+        if spec is None or self.groups.is_early(job):
             return
-        kind = job.resource
-        name = job.name.rpartition("/")[2]
-        owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": name, "uid": job.uid}
-        metadata = {
-            "name": job.workload,
-            "namespace": job.namespace,
-            "labels": {JOB_LABEL: job.uid},
-            "ownerReferences": [{**owner, "controller": True}],
-        }
+        metadata = metadata_for(job, self.world)
         body = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": spec}
         try:
             raw = await self.transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
@@ -173,7 +178,7 @@ class Jobs:
         if self.world.unknown_kind(named[0], job.owner.group if job.owner is not None else ""):
             return True  # it may be there; when that is known, we are here again
         key = (job.namespace, named[0])
-        if self.world.read_job(named[0]) is not None and self.world.jobs.get(key) is None:
+        if self.world.reads(named[0]) and self.world.jobs.get(key) is None:
             with suppress(NotFoundError):  # the store of its kind may be behind that of Jobs
                 self.world.take_titled(named[0], await self.transport.get(self.world.job_path(key)))
         return self.world.is_child(job, self._counts)
@@ -189,9 +194,12 @@ class Jobs:
 
     async def _both(self, job: JobView, workload: WorkloadView) -> None:
         if workload.finished:
+            if is_group(workload):
+                await self.groups.over(job)
             return
-        if job.finished:
-            await self._finish(job, workload)
+        over = self.groups.end_of(job, workload) if is_group(workload) else end_of(job, workload)
+        if over is not None:
+            await self._finish(job, workload, *over)
         elif workload.admission is None:
             await self._waiting(job, workload)
         elif workload.evicting or self.eviction.wanted(workload) is not None:
@@ -202,10 +210,12 @@ class Jobs:
     async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
         """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
         if not job.queue:
-            await self._delete(workload)
+            await delete_workload(workload, self.transport)
             return
         if not job.suspended:
             await self._suspend(job)
+            return
+        if not await self.groups.waiting(job, workload):
             return
         if workload.parked:
             return  # what it asks for is not known; when it is, that brings us here again
@@ -224,6 +234,9 @@ class Jobs:
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
+        if is_group(workload):
+            await self._group_admitted(job, workload)
+            return
         words = ""
         if job.queue != workload.queue:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
@@ -241,6 +254,13 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+
+    async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:
+        if await self._flavors(workload) is None:
+            return
+        if not await self.groups.admitted(job, workload, partial(self._start, workload=workload)):
+            words = "its pods ask for something else than was admitted"
+            await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:
         """Whether what was admitted is enough for a Job.
@@ -274,17 +294,25 @@ class Jobs:
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
-        if job.eviction_time != until:
+        if job.eviction_time != until and not job.resource.is_pods:  # pods are told with those of other kinds
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
             self.world.take_job(job, await self.transport.patch(job.path, body))
 
-    async def _start(self, job: JobView, workload: WorkloadView) -> None:
+    async def _flavors(self, workload: WorkloadView) -> dict[str, Flavor] | None:
+        """The flavors that were admitted; None, and the Workload is evicted, if one is gone."""
         assert workload.admission is not None
         names = {flavor for pod_set in workload.admission.pod_sets for _, flavor in pod_set.flavors}
         flavors = {name: flavor for name in names if (flavor := self.catalog.flavor(name)) is not None}
-        if len(flavors) < len(names):
-            gone = ", ".join(sorted(names - set(flavors)))
-            await self.eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
+        if len(flavors) == len(names):
+            return flavors
+        gone = ", ".join(sorted(names - set(flavors)))
+        await self.eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
+        return None
+
+    async def _start(self, job: JobView, workload: WorkloadView) -> None:
+        assert workload.admission is not None
+        flavors = await self._flavors(workload)
+        if flavors is None:
             return
         if job.status["startTime"] is not None:
             job = await self.eviction.forget_start(job)
@@ -297,33 +325,32 @@ class Jobs:
         except ApiError as error:
             if not is_for_good(error):
                 raise
-            words = self.eviction.refused.note(job, error)
+            words = self.eviction.refused.note(self.world.job_of(workload.key) or job, error)
             await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
         self.eviction.started(self.world.take_job(job, raw))
 
-    async def _finish(self, job: JobView, workload: WorkloadView) -> None:
+    async def _finish(
+        self, job: JobView, workload: WorkloadView, reason: FinishedReason, message: str
+    ) -> None:
         if not job.resource.proves:
             await self.eviction.count_pods(workload)
-        succeeded = job.finished == "Complete"
-        reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self.eviction.grace.clock())
+        body = status.finished(workload, reason, message, self.eviction.grace.clock())
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
+        if job.resource.is_pods:
+            words = "deleted: it ran without admission, since its Workload is gone"
+            await stop(job, words, self.eviction.grace.clock, self.world, self.transport)
+            self._tell(job, EventReason.STOPPED, words)
+            return job
         suspended = await hold(job, self.world, self.transport)
         words = "suspended until it is admitted: it was set running without admission"
         self._tell(job, EventReason.SUSPENDED, words)
         log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
         return suspended
-
-    async def _delete(self, workload: WorkloadView) -> None:
-        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
-        body = {"preconditions": conditions, "propagationPolicy": "Background"}
-        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
-            await self.transport.delete(workload_path(workload.key), body)
 
     def _refused(self, key: Key, error: Exception) -> None:
         """For some seconds the API server has refused a write that a Job needs."""
@@ -339,6 +366,17 @@ class Jobs:
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(subject_of(job), reason, message)
+
+
+def end_of(job: JobView, workload: WorkloadView) -> tuple[FinishedReason, str] | None:
+    """How a Job or a single pod has ended; None if it has not."""
+    if job.finished is None:
+        return None
+    if job.finished == "Complete":
+        return FinishedReason.JOB_SUCCEEDED, job.finish_message
+    if workload.evicting and job.resource.is_pods:
+        return FinishedReason.EVICTED, str(workload.condition(ConditionType.EVICTED).get("message", ""))
+    return FinishedReason.JOB_FAILED, job.finish_message
 
 
 def _check_record(body: Json) -> None:

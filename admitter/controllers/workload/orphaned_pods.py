@@ -174,7 +174,7 @@ class OrphanedPods:
         self._replace(gone)
 
     async def _job(self, namespace: str, title: str) -> JobView | None:
-        if not title or self.world.read_job(title) is None:
+        if not title or not self.world.reads(title):
             return None
         try:
             raw = await self.transport.get(self.world.job_path((namespace, title)))

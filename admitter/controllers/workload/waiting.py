@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ConditionType, EventReason
-from admitter.cache.job_resources import sort_of
+from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import (
@@ -154,7 +154,12 @@ class WaitingReasons:
 
     def _subject(self, workload: WorkloadView) -> Subject:
         """What an event on a Workload is attached to: its Job, if it has one of a kind that is known."""
-        if workload.job is not None and not self.world.unknown_kind(workload.job[0], workload.group):
+        known = workload.job is not None and sort_of(workload.job[0]) != GROUP_SORT  # a group is no object
+        if (
+            known
+            and workload.job is not None
+            and not self.world.unknown_kind(workload.job[0], workload.group)
+        ):
             title, uid = workload.job
             kind = self.world.kinds[sort_of(title)].resource
             name = title.rpartition("/")[2]

@@ -10,6 +10,7 @@ has read the Workload. Next step: `EngineFeed.settle`.
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,6 +69,14 @@ async def restore(job: JobView, mark: str, world: World, transport: Transport) -
     body = restoration(job, await whole(job, world, transport))
     body["metadata"]["annotations"][RETURNED_ANNOTATION] = mark
     return world.take_job(job, await transport.patch(job.path, body))
+
+
+async def delete_workload(workload: WorkloadView, transport: Transport) -> None:
+    """Delete a Workload as it was seen; nothing is done if it is gone or another one by now."""
+    conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
+    body = {"preconditions": conditions, "propagationPolicy": "Background"}
+    with suppress(ConflictError, NotFoundError):  # its change brings us here again
+        await transport.delete(workload_path(workload.key), body)
 
 
 async def whole(job: JobView, world: World, transport: Transport) -> Json | None:

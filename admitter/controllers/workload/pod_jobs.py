@@ -1,0 +1,271 @@
+"""What only groups of queued pods do: starts one by one, pods too many, pods that are made anew, and the end.
+
+Previous step: `workload.jobs` has found that a key is a group's. All of it follows from the pods that there
+are and the status of the Workload, so a new process goes on where the last one ended.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from admitter.api.conditions import ConditionType, EventReason, FinishedReason, WaitingReason
+from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
+from admitter.cache.pod_groups import PodGroup
+from admitter.cache.queued_pods import QueuedPod, pod_job
+from admitter.cache.views import JobView, Json, WorkloadView, seconds
+from admitter.cache.world import World, pods_path, workload_path
+from admitter.client.errors import NotFoundError
+from admitter.client.signal import Signal
+from admitter.client.store import Key
+from admitter.client.transport import Transport
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.workload.pod_writes import pod_path, side_by_side
+from admitter.controllers.workload.writes import delete_workload
+from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL
+from admitter.policy import pod_groups, status
+from admitter.policy.status import Clock
+
+SHORT_SECONDS: Final = 2.0
+"""For so long a group may lack pods before its Workload says so: most are there by then."""
+RECORD_SECONDS: Final = 5.0
+"""So long after a pod has succeeded its Workload remembers it: it may be deleted before the group is over."""
+KEPT_SECONDS: Final = 3600.0
+"""For so long a Workload stays that is over, once all pods of its group are gone."""
+
+Start = Callable[[JobView], Awaitable[None]]
+"""Starts a pod that is admitted."""
+
+
+def is_group(workload: WorkloadView) -> bool:
+    """Whether a Workload is that of a group."""
+    return workload.job is not None and sort_of(workload.job[0]) == GROUP_SORT
+
+
+@dataclass(eq=False)
+class GroupJobs:
+    """Brings groups and their Workloads together, one step a call."""
+
+    world: World
+    events: Events
+    transport: Transport
+    clock: Clock
+    again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
+    # when what has succeeded is remembered, by UID of the Workload
+    _due: dict[str, float] = field(default_factory=dict)
+
+    def group_of(self, job: JobView) -> PodGroup | None:
+        return self.world.pod_groups.get(job.uid)
+
+    def is_early(self, job: JobView) -> bool:
+        """Whether a group without a Workload lacks pods that are likely to come in a moment."""
+        group = self.group_of(job)
+        if group is None or pod_groups.complaint(None, group) is None:
+            return False
+        left = job.created + SHORT_SECONDS - self.clock().timestamp()
+        if left > 0:
+            self.again((job.namespace, job.workload), left)
+        return left > 0
+
+    def end_of(self, job: JobView, workload: WorkloadView) -> tuple[FinishedReason, str] | None:
+        """How a group has ended; None if pods of it may still run."""
+        group = self.group_of(job)
+        if group is None or group.running.total() or group.serving:
+            return None
+        ended = pod_groups.succeeded_count(workload, group)
+        if ended >= group.size > 0:
+            return FinishedReason.JOB_SUCCEEDED, f"{ended} pods have succeeded"
+        if group.lost and not workload.evicting:
+            words = next(
+                (pod.words for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable),
+                "",
+            )
+            return FinishedReason.JOB_FAILED, words or "a pod has failed that no other takes the place of"
+        return None
+
+    async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> bool:
+        """Start pods that have a place, delete those that are too many, remember those that succeeded.
+
+        False if nothing of it runs, and no pod that waits has a place: it must be admitted anew.
+        """
+        group = self.group_of(job)
+        if group is None:
+            return True
+        free = pod_groups.places(workload, group) - group.running
+        chosen: list[QueuedPod] = []
+        rest: list[QueuedPod] = []
+        for pod in group.pods(gated=True):
+            fits = free[pod.shape] > 0 and pod.size == group.size
+            free[pod.shape] -= fits
+            (chosen if fits else rest).append(pod)
+        await side_by_side(self._start(pod, start) for pod in chosen)
+        if rest:
+            deleted = await self.trim(group, workload)
+            left = [pod for pod in rest if pod.name not in deleted]
+            if left and not chosen and not group.running.total():
+                return False
+            self._tell_rest(workload, group, left, free)
+        await self._record(workload, group)
+        return True
+
+    @staticmethod
+    async def _start(pod: QueuedPod, start: Start) -> None:
+        with suppress(NotFoundError):  # it is gone, and a watch will say so
+            await start(pod_job(pod))
+
+    def _tell_rest(
+        self, workload: WorkloadView, group: PodGroup, rest: list[QueuedPod], free: Counter[str]
+    ) -> None:
+        """Tell pods that were not admitted with their group why they wait."""
+        assert workload.admission is not None
+        known = {each.name for each in workload.admission.pod_sets}
+        for pod in rest:
+            if pod.size != group.size:
+                words = f"it says that its group has {pod.size} pods, and those that run say {group.size}"
+                self._tell(pod, WaitingReason.POD_GROUP_SIZES_DIFFER, words)
+            elif pod.shape not in known or (free.total() > 0 and not group.leaving):
+                words = "its group was admitted without a pod that asks for the same: it gets no place in it"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif group.serving and not group.leaving:
+                admitted = sum(each.count for each in workload.admission.pod_sets)
+                words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+
+    async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
+        """Delete the newest pods that wait, and are more than the size of the group; returns their names."""
+        if group.serving or len(group.sizes) != 1:
+            return set()
+        there = group.waiting.total() + group.running.total() - group.leaving
+        excess = there - pod_groups.wanted(workload, group)
+        if excess <= 0:
+            return set()
+        waiting = [pod for pod in group.pods(gated=True) if pod.size == group.size]
+        doomed = waiting[-excess:]
+        await side_by_side(self._delete(pod, group) for pod in doomed)
+        return {pod.name for pod in doomed}
+
+    async def _delete(self, pod: QueuedPod, group: PodGroup) -> None:
+        """Delete a pod that waits; as the API server has it now, since one that runs is not deleted."""
+        with suppress(NotFoundError):
+            raw = await self.transport.get(pod_path(pod))
+            self.world.take_pod(raw)
+            now = self.world.queued_pods.get(pod.key)
+            if now is None or now.uid != pod.uid or not now.gated or now.deleting:
+                return
+            conditions = {"uid": now.uid, "resourceVersion": str(now.version)}
+            await self.transport.delete(pod_path(pod), {"preconditions": conditions})
+            words = f"deleted: group {group.name} has {group.size} pods without it"
+            self.events.record(_subject(pod), EventReason.EXCESS, words)
+
+    async def _record(self, workload: WorkloadView, group: PodGroup) -> None:
+        """Remember in the status which pods have succeeded, once they have done so for a while."""
+        now, due = self.clock().timestamp(), self._due.get(workload.uid)
+        if group.serving or (due is None and not any(group.succeeded.values()) and not group.gone):
+            return
+        if (
+            due is None or now >= due
+        ):  # not at each change: to compare all of them takes as long as they are many
+            listed = pod_groups.ended_json(workload, group, earlier=False)
+            self._due.pop(workload.uid, None)
+            if _number(listed) == _number(workload.status.get("succeededPods") or []):
+                return
+            if due is not None:
+                await self._patch(workload, status.remembered(workload, listed))
+                return
+            due = self._due[workload.uid] = now + RECORD_SECONDS
+        self.again(workload.key, due - now)
+
+    async def waiting(self, job: JobView, workload: WorkloadView) -> bool:
+        """Delete pods that are too many; whether there is anything that the Workload is to ask for."""
+        group = self.group_of(job)
+        if group is None:
+            return True
+        await self.trim(group, workload)
+        if pod_groups.complaint(workload, group) is None:
+            return True
+        return await self._is_awaited(workload) and group.waiting.total() > 0
+
+    async def over(self, job: JobView) -> None:
+        """The Workload of a group is over: pods that are made now are too many, or begin a new life of it."""
+        group = self.group_of(job)
+        if group is None or not group.waiting.total() or group.running.total():
+            return
+        workload = self.world.workloads.get((job.namespace, job.workload))
+        evicted = workload is not None and (
+            workload.condition(ConditionType.FINISHED).get("reason") == FinishedReason.EVICTED
+        )
+        if not evicted and (group.failed or any(group.succeeded.values())):
+            doomed = group.pods(gated=True)
+            await side_by_side(self._delete(pod, group) for pod in doomed)
+        elif workload is not None:
+            await delete_workload(workload, self.transport)
+
+    async def without_pods(self, workload: WorkloadView) -> None:
+        """The Workload of a group of which no pod is there."""
+        await self.read_members(workload)
+        if self.world.job_of(workload.key) is not None:
+            return  # its change brings us here again
+        if workload.finished:
+            ended = seconds(workload.condition(ConditionType.FINISHED)["lastTransitionTime"])
+            left = ended + KEPT_SECONDS - self.clock().timestamp()
+            if left > 0:
+                self.again(workload.key, left)
+            else:
+                await delete_workload(workload, self.transport)
+        elif workload.admission is not None and workload.evicting:
+            await self.free(workload)
+        elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
+            await delete_workload(workload, self.transport)
+        else:
+            await self._is_awaited(workload)
+
+    async def _is_awaited(self, workload: WorkloadView) -> bool:
+        """Whether pods of an evicted group that waits may still be made anew; if not, it is over."""
+        if not workload.is_true(ConditionType.EVICTED):
+            return True
+        freed = seconds(workload.condition(ConditionType.QUOTA_RESERVED)["lastTransitionTime"])
+        left = freed + pod_groups.REMADE_SECONDS - self.clock().timestamp()
+        if left > 0:
+            self.again(workload.key, left)
+            return True
+        words = f"evicted, and its pods were not made anew within {pod_groups.REMADE_SECONDS:.0f} s"
+        await self._patch(workload, status.finished(workload, FinishedReason.EVICTED, words, self.clock()))
+        return False
+
+    async def free(self, workload: WorkloadView) -> None:
+        """Give back what an evicted group held; it waits again if others may take the places of its pods."""
+        if workload.retriable:
+            body = status.released(workload, self.clock())
+            group = self.world.pod_groups.get((workload.job or ("", ""))[1])
+            ended = pod_groups.ended_json(workload, group, earlier=True)
+            if ended:
+                body["status"]["succeededPods"] = ended
+            await self._patch(workload, body)
+            return
+        words = str(workload.condition(ConditionType.EVICTED).get("message", ""))
+        await self._patch(workload, status.finished(workload, FinishedReason.EVICTED, words, self.clock()))
+
+    async def read_members(self, workload: WorkloadView) -> None:
+        """Take in the pods of a group as the API server has them now."""
+        assert workload.job is not None
+        name = workload.job[0].rpartition("/")[2]
+        query = {"labelSelector": f"{POD_GROUP_LABEL}={name},{QUEUE_LABEL}"}
+        listed = await self.transport.get(pods_path(workload.namespace), query)
+        for raw in listed["items"]:
+            self.world.take_pod(raw)
+
+    async def _patch(self, workload: WorkloadView, body: Json) -> None:
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
+
+    def _tell(self, pod: QueuedPod, reason: str, message: str) -> None:
+        self.events.record(_subject(pod), reason, message, lasting=True)
+
+
+def _number(listed: list[Json]) -> int:
+    return sum(len(each.get(part) or ()) for each in listed for part in ("pods", "earlier"))
+
+
+def _subject(pod: QueuedPod) -> Subject:
+    return Subject(POD.api_version, POD.kind, pod.namespace, pod.name, pod.uid)

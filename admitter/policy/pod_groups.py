@@ -1,0 +1,126 @@
+"""What a group of queued pods and its Workload come to: how many pods it lacks, and what it still holds.
+
+The pods that are there and the status of the Workload tell all of it, so a new process knows what the last
+one knew. Pods that have succeeded are in the status once they may be gone.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from admitter.api.conditions import WaitingReason
+from admitter.cache.pod_groups import PodGroup
+from admitter.cache.views import Json, WorkloadView
+from admitter.engine.model import Admission, Assignment
+
+REMADE_SECONDS: Final = 300.0
+"""For so long the pods of an evicted group are awaited that are made anew; after that it is over."""
+
+
+def succeeded(workload: WorkloadView | None, group: PodGroup | None) -> dict[str, set[str]]:
+    """The pods of each pod set that have succeeded, by what they are remembered by."""
+    found = _remembered(workload, "pods", "earlier")
+    if group is None:
+        return found
+    for shape, ended in group.succeeded.items():
+        if ended:
+            found[shape].update(ended)
+    if workload is not None:
+        _add_own(found, group.gone, workload)
+    return found
+
+
+def _add_own(
+    found: defaultdict[str, set[str]], ended: Mapping[str, Mapping[str, str]], workload: WorkloadView
+) -> None:
+    """Add those pods that were started for a Workload."""
+    for shape, pods in ended.items():
+        own = [pod for pod, uid in pods.items() if uid == workload.uid]
+        if own:
+            found[shape].update(own)
+
+
+def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for each in workload.status.get("succeededPods") or () if workload is not None else ():
+        for part in parts:
+            found[each["name"]].update(each.get(part) or ())
+    return found
+
+
+def _given_back(workload: WorkloadView, group: PodGroup | None) -> Counter[str]:
+    """How many pods of each pod set have succeeded that were started by the admission."""
+    found, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
+    if group is not None:
+        _add_own(found, group.succeeded, workload)
+        _add_own(found, group.gone, workload)
+    return Counter({shape: len(ended - earlier[shape]) for shape, ended in found.items()})
+
+
+def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool) -> list[Json]:
+    """The pods that have succeeded as a status remembers them; `earlier` once the admission is taken back."""
+    before = _remembered(workload, "earlier")
+    return [
+        {"name": name, "pods": [], "earlier": sorted(ended)}
+        if earlier
+        else {"name": name, "pods": sorted(ended - before[name]), "earlier": sorted(before[name])}
+        for name, ended in sorted(succeeded(workload, group).items())
+    ]
+
+
+def succeeded_count(workload: WorkloadView | None, group: PodGroup) -> int:
+    return sum(map(len, succeeded(workload, group).values()))
+
+
+def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None) -> Admission:
+    """What an admission still holds: pods that have succeeded hold nothing, unless their group serves."""
+    if group is not None and group.serving:
+        return admission
+    ended = _given_back(workload, group)
+    pod_sets = tuple(_without(each, ended[each.name]) for each in admission.pod_sets)
+    return replace(admission, pod_sets=pod_sets) if pod_sets != admission.pod_sets else admission
+
+
+def _without(assignment: Assignment, ended: int) -> Assignment:
+    left = max(0, assignment.count - ended)
+    if left == assignment.count or not assignment.count:
+        return assignment
+    usage = tuple((resource, amount // assignment.count * left) for resource, amount in assignment.usage)
+    return replace(assignment, count=left, usage=usage)
+
+
+def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:
+    """How many pods of each pod set may run on what was admitted."""
+    assert workload.admission is not None
+    left = left_of(workload.admission, workload, group)
+    return Counter({each.name: each.count for each in left.pod_sets})
+
+
+def wanted(workload: WorkloadView | None, group: PodGroup) -> int:
+    """How many pods of it are to be there beside those that have succeeded."""
+    return max(0, group.size - (0 if group.serving else succeeded_count(workload, group)))
+
+
+def complaint(workload: WorkloadView | None, group: PodGroup) -> tuple[WaitingReason, str] | None:
+    """Why a group without quota can't be admitted as it is, until pods come or go; None if it can."""
+    sizes, there = group.sizes, group.waiting.total()
+    if not there:
+        return WaitingReason.POD_GROUP_INCOMPLETE, f"none of its {wanted(workload, group)} pods waits"
+    if 0 in sizes:
+        return WaitingReason.POD_GROUP_SIZES_DIFFER, "a pod of it does not say how many there are"
+    if len(sizes) > 1:
+        words = " pods, and ".join(map(str, sizes))
+        return WaitingReason.POD_GROUP_SIZES_DIFFER, f"its pods say that the group has {words}"
+    due = wanted(workload, group)
+    if there < due and not group.fast:
+        return (
+            WaitingReason.POD_GROUP_INCOMPLETE,
+            f"{there} of its {due} pods {'is' if there == 1 else 'are'} there",
+        )
+    if there > due and not group.serving:
+        return (
+            WaitingReason.POD_GROUP_INCOMPLETE,
+            f"{there} pods are there, and {due} are admitted: others are deleted",
+        )
+    return None
