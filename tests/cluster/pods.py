@@ -1,9 +1,6 @@
 """Queued pods and what makes them, as users would write them."""
 
-from importlib.util import find_spec
 from typing import Any
-
-import pytest
 
 from tests.cluster.objects import Json
 
@@ -11,9 +8,6 @@ GATE = "admitter.dev/admission"
 QUEUE = "admitter.dev/queue-name"
 GROUP, SIZE = "admitter.dev/pod-group", "admitter.dev/pod-group-size"
 USER, USER_UID = "admitter.dev/user", "admitter.dev/user-uid"
-QUEUED_BY_CONTROLLER = pytest.mark.skipif(
-    find_spec("admitter.cache.queued_pods") is None, reason="no controller queues pods yet"
-)
 KUEUES_QUEUE, KUEUES_GROUP = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-name"
 
 

@@ -9,7 +9,7 @@ from admitter.sandbox.cluster import Cluster
 from tests.cluster.described import leader_worker_set
 from tests.cluster.objects import Json, local_queue
 from tests.cluster.people import Person
-from tests.cluster.pods import GATE, GROUP, QUEUE, QUEUED_BY_CONTROLLER, SIZE, gates
+from tests.cluster.pods import GATE, GROUP, QUEUE, SIZE, gates
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -55,7 +55,6 @@ def test_pods_of_a_replica_are_gated_as_one_group(
         assert (pod["metadata"]["labels"][QUEUE], pod["metadata"]["annotations"][SIZE]) == ("main", "3")
 
 
-@QUEUED_BY_CONTROLLER
 @pytest.mark.usefixtures("leader_worker_sets")
 def test_a_replica_runs_as_a_whole_and_the_next_one_waits(team: Team) -> None:
     def running() -> set[str]:

@@ -13,7 +13,7 @@ import yaml
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json, local_queue
 from tests.cluster.people import Person
-from tests.cluster.pods import GATE, QUEUE, QUEUED_BY_CONTROLLER, USER, gates
+from tests.cluster.pods import GATE, QUEUE, USER, gates
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -147,7 +147,6 @@ def kinds(team: Team) -> Counter[str]:
     return Counter(each["metadata"]["name"].partition("-")[0] for each in items)
 
 
-@QUEUED_BY_CONTROLLER
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_tool_makes_waits_for_quota_and_runs(team: Team, name: str) -> None:
     team.offers({"cpu": {"on-demand": NONE}, "memory": {"on-demand": NONE}})
