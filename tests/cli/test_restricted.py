@@ -13,6 +13,7 @@ from admitter.client.errors import api_error
 from tests.apiserver.experiments import JOB_KINDS
 from tests.apiserver.server import Json, place
 from tests.cli.test_stops import COUNTS, Desk
+from tests.cluster.pods import group_pod, pod
 from tests.kinds.described import experiment, trial
 from tests.simulate.elastic import asks
 
@@ -65,6 +66,18 @@ def test_a_job_for_a_queue_on_hold_is_not_said_to_be_admitted(desk: Desk, tmp_pa
     desk.tell(desk.local, conditions=[inactive | {"lastTransitionTime": "2026-01-01T00:00:00Z"}])
     (blocked,) = json.loads(tried(desk, tmp_path, more))["workloads"]
     assert (blocked["effect"], blocked["message"]) == ("may not compete", words)
+
+
+def test_pods_and_groups_are_tried_as_jobs_are(desk: Desk, tmp_path: Path) -> None:
+    desk.tell(desk.local, clusterQueue=TOLD)
+    pods = [group_pod("blue", f"tune-{n}", "tune") for n in range(2)]
+    pods += [pod("blue", "train"), pod("blue", "late")]
+    found = json.loads(tried(desk, tmp_path, *pods))["workloads"]
+    assert {each["name"]: each["effect"] for each in found} == {
+        "podgroup/tune": "admitted",
+        "pod/train": "admitted",
+        "pod/late": "waits",
+    }
 
 
 @pytest.mark.parametrize("manifests", [(), ({"apiVersion": "v1", "kind": "ConfigMap"},)])
