@@ -133,7 +133,7 @@ def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
     if "ownerReferences" in manifest["metadata"] and kinds.is_child(manifest):
         return []
     if pods.is_pods(manifest):
-        return [] if pods.belongs(manifest, kinds.related) else pods.pods_of(manifest)
+        return [] if pods.belongs(manifest, kinds.related, kinds.describe) else pods.pods_of(manifest)
     if not _is_read(manifest):
         return [kinds.as_job(manifest)]
     manifest.pop(DESCRIBED, None)

@@ -101,20 +101,20 @@ def pods_of(manifest: Json) -> list[Json]:
     return [{**pod, MADE_OF: named} for pod in _made(manifest, sort)]
 
 
-def belongs(manifest: Json, related: Related) -> bool:
-    """Whether a pod is counted with something else: a Job, or an object here that makes queued pods."""
+def belongs(manifest: Json, related: Related, counts: Callable[[Json], bool]) -> bool:
+    """Whether a pod is counted with something else: a Job, or an object here that makes queued pods.
+
+    `counts` says whether an object of another kind counts its pods.
+    """
     namespace, seen = manifest["metadata"]["namespace"], 0
     current: Json | None = manifest
     while current is not None and seen < _LEVELS:
-        owners = current["metadata"].get("ownerReferences") or ()
-        owner = next((each for each in owners if each.get("controller")), None)
-        if owner is None:
-            return False
-        sort = (str(owner.get("apiVersion")), owner["kind"])
+        owner = _controller(current["metadata"].get("ownerReferences"))
+        sort = (str(owner.get("apiVersion")), str(owner.get("kind")))
         if sort == ("batch/v1", "Job"):
             return True
-        current, seen = related(namespace, *sort, owner["name"]), seen + 1
-        if current is not None and is_pods(current) and names_queue(current):
+        current, seen = related(namespace, *sort, str(owner.get("name"))), seen + 1
+        if current is not None and (counts(current) or (is_pods(current) and names_queue(current))):
             return True
     return False
 
@@ -168,6 +168,12 @@ _PLACES: Final = {
     ),
 }
 """Where the pod templates are."""
+
+
+def _controller(owners: object) -> Json:
+    """The owner that controls an object, of which nothing is checked yet; empty if none does."""
+    several = owners if isinstance(owners, list) else []
+    return next((each for each in several if isinstance(each, dict) and each.get("controller")), {})
 
 
 def _sort(manifest: Json) -> tuple[str, str]:

@@ -173,12 +173,15 @@ def test_pods_are_not_counted_beside_what_makes_them(tmp_path: Path) -> None:
     pods = [
         pod("team", "of-a-job", owners=owned("Job", "batch/v1", "any")),
         pod("team", "of-a-set", owners=owned("ReplicaSet", "apps/v1", "chat-1")),
-        pod("team", "of-a-jobset", owners=owned("Job", "batch/v1", "work")),
+        pod("team", "of-a-jobset", owners=owned("JobSet", "jobset.x-k8s.io/v1alpha2", "work")),
         pod("team", "of-others", owners=owned("Workflow", "argoproj.io/v1alpha1", "flow")),
         pod("team", "ended") | {"status": {"phase": "Succeeded"}},
     ]
-    result = simulate(tmp_path, *queue(9), deployment(1), replica_set, jobset("work", "1"), *pods)
-    assert set(states(result)) == {"pod/chat-1", "jobset/work", "pod/of-others"}
+    odd = maker("team", "ReplicaSet", "odd", queue=None)
+    odd["metadata"]["ownerReferences"] = "nonsense"
+    pods.append(pod("team", "of-what-is-odd", owners=owned("ReplicaSet", "apps/v1", "odd")))
+    result = simulate(tmp_path, *queue(9), deployment(1), odd, replica_set, jobset("work", "1"), *pods)
+    assert set(states(result)) == {"pod/chat-1", "jobset/work", "pod/of-others", "pod/of-what-is-odd"}
 
 
 def preemption(*victims: Json) -> list[Json]:
