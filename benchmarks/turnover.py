@@ -20,7 +20,7 @@ from admitter.cache.world import World
 from admitter.client.store import Key, key_of
 from admitter.client.transport import HttpTransport
 from admitter.names import JOB_LABEL, QUEUE_LABEL, WORKLOAD_LABEL
-from admitter.policy.snapshot import plural_of
+from admitter.policy.snapshot import plural_of, sources_of
 
 Json = dict[str, Any]
 
@@ -31,11 +31,12 @@ HOLDERS: Final = 4
 MOVE: Final = 10
 """Every so many rounds a queue goes with all that is in it, and another comes."""
 _CONTAINERS: Final = [{"resources": {"requests": {"cpu": "1"}}}]
-_PATHS: Final = {plural_of(source.path): source.path for source in World().sources}
+_READ: Final = [(source.path, source.selector) for source in sources_of(World()).values()]
+"""Collections, and the label that those of it have that are followed; empty: all are."""
 
 
 class Api(HttpTransport):
-    """Answers lists and watches from memory, one watch a collection, and believes each user's name.
+    """Answers lists and watches from memory, one watch a collection and label, and believes each user's name.
 
     A token is a user's name; one that begins with `admin` may list everything, others in their
     namespace.
@@ -45,15 +46,16 @@ class Api(HttpTransport):
         super().__init__(Configuration(host="http://127.0.0.1:1"), repeats=False)
         self.objects: defaultdict[str, dict[Key, Json]] = defaultdict(dict)
         self._version = 0
-        self._said: dict[str, list[bytes]] = {path: [] for path in _PATHS.values()}
-        self._pieces: dict[str, asyncio.Queue[bytes]] = {path: asyncio.Queue() for path in self._said}
+        self._said: dict[tuple[str, str], list[bytes]] = {read: [] for read in _READ}
+        self._pieces: dict[tuple[str, str], asyncio.Queue[bytes]] = {read: asyncio.Queue() for read in _READ}
 
-    async def get(self, path: str, _: Mapping[str, str] | None = None) -> Json:
-        """All of a collection; there are no Leases, and no watch of them."""
-        if path in self._said:
-            self._said[path].clear()
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        """All of a collection that have a label; there are no Leases, and no watch of them."""
+        label = (query or {}).get("labelSelector", "")
+        if (path, label) in self._said:
+            self._said[path, label].clear()
         return {
-            "items": list(self.objects[plural_of(path)].values()),
+            "items": [each for each in self.objects[plural_of(path)].values() if _has(each, label)],
             "metadata": {"resourceVersion": str(self._version)},
         }
 
@@ -66,13 +68,13 @@ class Api(HttpTransport):
         return {"status": {"allowed": spec["user"].startswith("admin") or spec["user"] == namespace}}
 
     @asynccontextmanager
-    async def stream(self, path: str, _: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
         """A watch that does not end."""
-        yield self._watch(path)
+        yield self._watch(path, query.get("labelSelector", ""))
 
-    async def _watch(self, path: str) -> AsyncIterator[bytes]:
+    async def _watch(self, path: str, label: str) -> AsyncIterator[bytes]:
         while True:
-            yield await self._pieces[path].get()
+            yield await self._pieces[path, label].get()
 
     def put(self, plural: str, made: Json) -> None:
         """Make or change an object."""
@@ -93,14 +95,22 @@ class Api(HttpTransport):
             self._say(plural, "DELETED", gone)
 
     def _say(self, plural: str, kind: str, item: Json) -> None:
-        self._said[_PATHS[plural]].append(orjson.dumps({"type": kind, "object": item}))
+        for (path, label), said in self._said.items():
+            if plural_of(path) == plural and _has(item, label):
+                said.append(orjson.dumps({"type": kind, "object": item}))
 
     def tell(self) -> None:
         """Let watchers know what has happened, all of it together, and that nothing else has."""
-        for path, said in self._said.items():
-            self._say(plural_of(path), "BOOKMARK", {"metadata": {"resourceVersion": str(self._version)}})
-            self._pieces[path].put_nowait(b"\n".join(said) + b"\n")
+        heard = {"metadata": {"resourceVersion": str(self._version)}}
+        for read, said in self._said.items():
+            said.append(orjson.dumps({"type": "BOOKMARK", "object": heard}))
+            self._pieces[read].put_nowait(b"\n".join(said) + b"\n")
             said.clear()
+
+
+def _has(item: Json, label: str) -> bool:
+    """Whether an object has a label; it need have none if that is empty."""
+    return not label or label in (item["metadata"].get("labels") or {})
 
 
 GUESTS: Final = "guests"
