@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Hundreds of processes load the same modules: what one has compiled is there for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-scale bench-insight bench-journal bench-estimates bench-hour check types contents format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -57,6 +57,9 @@ bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,0
 
 bench-kinds: $(VENV)/.ready   ## objects of three described kinds among Jobs, SCALE=0.2 of 15,000, beside Jobs alone; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.kinds --scale $(or $(SCALE),0.2)
+
+bench-pods: $(VENV)/.ready    ## what policies cost pods that name no queue, and queued ones; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.pods --part unlabelled
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads, and in trees whose future is dear; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight

@@ -176,7 +176,7 @@ def test_the_example_of_elastic_quotas_is_one_for_a_cluster_too() -> None:
 
 def test_each_row_of_what_is_tried_names_a_test_that_exists() -> None:
     page = (ROOT / "docs" / "permissions.md").read_text()
-    named = re.findall(r"`(test_abuse_\w+\.py)::(test_\w+)`", page)
+    named = re.findall(r"`(test_(?:abuse|leader|pod|queued)_\w+\.py)::(test_\w+)`", page)
     assert len(named) > 40
     for file, function in named:
         assert f"def {function}(" in (ROOT / "tests" / "cluster" / file).read_text(), f"{file}::{function}"

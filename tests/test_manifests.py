@@ -21,7 +21,8 @@ def texts_of(*kinds: str) -> str:
 def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
     policies = texts_of("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
     accounts = set(re.findall(r"system:serviceaccount:[a-z:-]+", policies))
-    accounts_of = ("job", "cronjob", "namespace")
+    of_jobs, of_pods = ("job", "cronjob"), ("replicaset", "statefulset", "daemon-set", "replication")
+    accounts_of = (*of_jobs, *of_pods, "deployment", "namespace")
     of_kubernetes = {f"system:serviceaccount:kube-system:{name}-controller" for name in accounts_of}
     of_kubernetes.add("system:serviceaccount:kube-system:generic-garbage-collector")
     assert accounts == {names.CONTROLLER_USER, *of_kubernetes}
@@ -109,7 +110,8 @@ def test_the_account_is_the_one_that_is_bound_and_deployed() -> None:
     by_kind = {manifest["kind"]: manifest for manifest in ALL}
     account = {"name": names.SERVICE_ACCOUNT, "namespace": names.NAMESPACE}
     assert account.items() <= by_kind["ServiceAccount"]["metadata"].items()
-    assert by_kind["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", **account}]
+    bindings = {m["metadata"]["name"]: m for m in ALL if m["kind"] == "ClusterRoleBinding"}
+    assert bindings[names.SERVICE_ACCOUNT]["subjects"] == [{"kind": "ServiceAccount", **account}]
     pod = by_kind["Deployment"]["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == names.SERVICE_ACCOUNT
     assert pod["containers"][0]["image"] == f"admitter:{__version__}"

@@ -50,7 +50,7 @@ def up(
         str,
         typer.Option(
             "--with",
-            help="Run operators too: jobset, kuberay or trainer, several with commas between them.",
+            help="Run operators too: jobset, kuberay, lws or trainer, several with commas between them.",
             metavar="OPERATORS",
             show_default=False,
         ),

@@ -33,8 +33,16 @@ class Server:
         uid = quota_name(kind, raw) or raw["metadata"]["uid"]
         self.watcher.take(uid, self.watcher.scope.parse(kind, raw), Moment(next(self._versions), 0.0, exact))
 
-    def job(self, namespace: str, name: str, queue: str | None = "main", *, suspend: bool = False) -> None:
-        self.tell("jobs", job(namespace, name, queue=queue, suspend=suspend))
+    def job(
+        self,
+        namespace: str,
+        name: str,
+        queue: str | None = "main",
+        *,
+        suspend: bool = False,
+        exact: bool = True,
+    ) -> None:
+        self.tell("jobs", job(namespace, name, queue=queue, suspend=suspend), exact=exact)
 
     def experiment(self, namespace: str, name: str, queue: str = "main", *, state: str = "Running") -> None:
         labels = {"admitter.dev/queue-name": queue} if queue else {}
@@ -50,6 +58,7 @@ class Server:
         *,
         on: str = "abuse-on-demand-0",
         phase: str = "Running",
+        queue: str = "",
         exact: bool = True,
         kind: str = "Job",
         **spec: Any,
@@ -57,7 +66,12 @@ class Server:
         owners = [{"kind": kind, "uid": owner, "controller": True}] if owner else []
         container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
         made = {
-            "metadata": {"name": name, "namespace": namespace, "ownerReferences": owners},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "labels": {"admitter.dev/queue-name": queue} if queue else {},
+                "ownerReferences": owners,
+            },
             "spec": {"containers": [container], "nodeName": on, **spec},
             "status": {"phase": phase},
         }
@@ -132,6 +146,25 @@ def test_in_a_managed_namespace_a_pod_without_a_queue_is_found(server: Server, o
     assert "runs without any quota" in server.found[0]
 
 
+@pytest.mark.parametrize("namespace", ["managed-a", "open-b"])
+def test_a_pod_by_hand_that_names_a_queue_counts_there(server: Server, namespace: str) -> None:
+    queue = "main" if namespace == "managed-a" else "other"
+    server.pod(namespace, "hand-1", "14", queue=queue)
+    assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 14000}
+    server.pod(namespace, "hand-2", "1m", queue=queue)
+    (finding,) = server.watcher.findings
+    assert "14001 of 14000 of queue abuse-a: on-demand cpu" in finding.words
+    assert f"Job {namespace}/hand-1 (queue that it names: {queue}): hand-1 14000" in finding.words
+
+
+def test_a_pod_by_hand_in_a_managed_namespace_that_names_no_queue_of_it_is_found(server: Server) -> None:
+    server.pod("managed-a", "hand-1", "1m", queue="absent")
+    server.pod("open-a", "hand-2", "1m", queue="absent")
+    assert [("managed-a/hand-1" in words, "without any quota" in words) for words in server.found] == [
+        (True, True)
+    ]
+
+
 def test_elsewhere_what_names_no_queue_does_not_count(server: Server) -> None:
     server.job("open-a", "plain", None)
     server.job("open-a", "queued")
@@ -199,6 +232,21 @@ def test_what_happens_while_order_is_unknown_is_checked_when_all_of_it_is_known(
     assert server.found == []
     server.watcher.settle(Moment(101, 0.0))
     assert "15000 of 14000 of queue abuse-a" in server.found[0]
+
+
+def test_a_pod_that_is_heard_of_before_its_job_is_that_jobs(server: Server) -> None:
+    """After a gap both come in the order of their last changes."""
+    server.pod("managed-a", "one", "5", "work", exact=False)
+    server.pod("managed-a", "one", "6", "work", exact=False)
+    server.job("managed-a", "work", exact=False)
+    assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 6000}
+    server.job("managed-a", "stopped", suspend=True, exact=False)
+    server.pod("managed-a", "two", "9", "stopped", exact=False)
+    server.pod("managed-a", "three", "1", "gone", exact=False)
+    assert server.found == []
+    server.watcher.settle(Moment(100, 0.0, exact=False))
+    (found,) = server.found
+    assert "15000 of 14000 of queue abuse-a: on-demand cpu" in found, "the Job that is gone is in doubt"
 
 
 def test_everything_that_is_checked_is_followed() -> None:

@@ -1,12 +1,12 @@
 """An observer of bound pods against quota, which knows nothing of what the controller believes.
 
 A pod uses quota from when it is bound to a node until it has ended, for what it requests itself, in the queue
-that its Job named when it was started. In a managed namespace every pod does; elsewhere those of Jobs that
-named a queue, and where an elastic quota manages all Jobs those of the others too. Two kinds of pods do not
-count. Those that users make by hand, where they may: tenants give them names that tell (`HAND`). And, outside
-of managed namespaces, those of a Job without a queue that came to an API server at its start: it can't read
-quotas yet, and lets the Job pass; the controller stops it a moment later (docs/elastic-quota.md). So it is
-with each object of a described kind that names no queue.
+that its Job named when it was started, or that it names itself if a user made it by hand: tenants give such
+pods names that tell (`HAND`). In a managed namespace every pod does; elsewhere those with a queue, and where
+an elastic quota manages all Jobs those of the other Jobs too. What does not count are, outside of managed
+namespaces, pods of a Job without a queue that came to an API server at its start: it can't read quotas yet,
+and lets the Job pass; the controller stops it a moment later (docs/elastic-quota.md). So it is with each
+object of a described kind that names no queue.
 
 It is fed in the order of resource versions (`tests.faults.timeline`), and limits are those of the quotas that
 it sees (`tests.faults.limits`).
@@ -70,6 +70,7 @@ class PodSeen:
 
     Attributes:
         name: namespace and name.
+        label: the queue that it names itself; empty for none.
         job: the UID of the Job that controls it; empty if none does.
         node: where it is bound; empty if it is not.
         live: whether it has not ended.
@@ -78,6 +79,7 @@ class PodSeen:
     """
 
     name: str
+    label: str
     job: str
     node: str
     live: bool
@@ -112,7 +114,7 @@ class Account:
     Attributes:
         queue: the one with the quota; empty for a pod that was given none.
         job: namespace and name of its Job, and the queue that this named when it was started; of a pod
-            without a Job, its own name.
+            without a Job, the same of itself.
         use: how much of it now.
     """
 
@@ -145,6 +147,7 @@ def read(kind: str, raw: Json, namespaces: Collection[str]) -> object:
     owners = metadata.get("ownerReferences") or ()
     return PodSeen(
         name,
+        label,
         next((o["uid"] for o in owners if o["kind"] in {"Job", "Experiment"} and o.get("controller")), ""),
         spec.get("nodeName") or "",
         status.get("phase") not in {"Succeeded", "Failed"},
@@ -180,6 +183,7 @@ class Watcher:
     _started: dict[str, str | None] = field(default_factory=dict)
     _let_pass: set[str] = field(default_factory=set)
     _accounts: dict[str, Account | None] = field(default_factory=dict)
+    _early: dict[str, dict[str, PodSeen]] = field(default_factory=lambda: defaultdict(dict))
     _using: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
     _unchecked: dict[tuple[str, Key], int] = field(default_factory=dict)
@@ -206,11 +210,19 @@ class Watcher:
             self._job(uid, fact, moment)
         elif isinstance(fact, PodSeen):
             self._pod(uid, fact, moment)
-        elif uid in self._accounts:
-            self._ends(uid, self._accounts.pop(uid))
+        else:
+            for pods in self._early.values():
+                pods.pop(uid, None)
+            if uid in self._accounts:
+                self._ends(uid, self._accounts.pop(uid))
 
     def settle(self, moment: Moment) -> None:
         """Everything up to a moment is known again: check what use has grown meanwhile."""
+        early, self._early = self._early, defaultdict(dict)
+        for job in early.keys() & self._jobs.keys():  # of others nothing is beyond doubt
+            self._started.setdefault(job, None)
+            for uid, pod in early[job].items():
+                self._pod(uid, pod, moment)
         unchecked, self._unchecked = self._unchecked, {}
         for (queue, key), before in unchecked.items():
             if self._use[queue][key] > before:
@@ -228,8 +240,17 @@ class Watcher:
             starting = any(at <= moment.heard <= at + STARTING_SECONDS for at in self.server_starts)
             if before is None and (starting or fact.described) and not self._started[uid]:
                 self._let_pass.add(uid)
+            for pod_uid, pod in self._early.pop(uid, {}).items():
+                self._pod(pod_uid, pod, moment)
 
     def _pod(self, uid: str, fact: PodSeen, moment: Moment) -> None:
+        """A pod; while order is unknown, one of a Job that was not seen started yet waits for that.
+
+        What was not heard of comes in the order of last changes, and a Job changes after its pods.
+        """
+        if uid not in self._accounts and fact.job and fact.job not in self._started and not moment.exact:
+            self._early[fact.job][uid] = fact
+            return
         if uid not in self._accounts:
             self._accounts[uid] = self._account(fact)
         account = self._accounts[uid]
@@ -269,7 +290,9 @@ class Watcher:
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)
         if name.startswith(HAND) or job is None:
-            return Account("", pod.name) if ground.managed else None
+            queue = ground.queue_of(pod.label)
+            named = f"{pod.name} (queue that it names: {pod.label or 'none'})"
+            return Account(queue, named) if queue or ground.managed else None
         label = self._started.get(pod.job, "")
         named = f"{job.name} (queue at its start: {label or 'none'})"
         if label is None:  # it was started while order was unknown

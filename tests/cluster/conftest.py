@@ -20,11 +20,11 @@ from admitter.install.kinds import chosen
 from admitter.names import GROUP
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
-from admitter.sandbox.operators.definitions import OPERATORS
+from admitter.sandbox.operators.definitions import chosen as chosen_operators
 from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
-from tests.cluster.described import job_set, ray_cluster, train_job
+from tests.cluster.described import job_set, leader_worker_set, ray_cluster, train_job
 from tests.cluster.direct import DirectCluster, DirectPlane
 from tests.cluster.elastic import Tenants
 from tests.cluster.objects import Json, cluster_queue, job
@@ -85,8 +85,28 @@ def operators(installed: Cluster, shared: Path) -> Cluster:
     if not isinstance(installed, ControlPlane):
         pytest.skip("operators run beside the sandbox only")
     with FileLock(shared / "operators.lock"):
-        run_operators(installed, OPERATORS.values(), Console(stderr=True))
+        run_operators(installed, chosen_operators(["kuberay", "trainer"]), Console(stderr=True))
     return installed
+
+
+@pytest.fixture(scope="session")
+def leader_worker_sets(installed: Cluster, shared: Path) -> Cluster:
+    """The cluster with the operator of LeaderWorkerSets."""
+    if not isinstance(installed, ControlPlane):
+        pytest.skip("operators run beside the sandbox only")
+    with FileLock(shared / "operators.lock"):
+        run_operators(installed, chosen_operators(["lws"]), Console(stderr=True))
+    eventually(partial(_can_be_made, installed), what="policies that know the new kind")
+    return installed
+
+
+def _can_be_made(cluster: Cluster) -> bool:
+    """Whether a LeaderWorkerSet is: a policy that came before its kind looks for that twice a minute."""
+    content = json.dumps(leader_worker_set("default", "any"))
+    with suppress(KubectlError):
+        cluster.run_kubectl("create", "--dry-run=server", "--filename=-", content=content)
+        return True
+    return False
 
 
 @pytest.fixture(scope="session")

@@ -85,3 +85,10 @@ def training_runtime(
     made = _manifest("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", namespace, name, spec)
     made["metadata"]["labels"] = {"trainer.kubeflow.org/framework": "torch"}
     return made
+
+
+def leader_worker_set(namespace: str, name: str, *, replicas: int = 2, size: int = 3, **spec: Any) -> Json:
+    """A LeaderWorkerSet of some groups; each has a leader and workers, and each pod requests a CPU."""
+    template = _template(None, {"restartPolicy": "Always"})
+    made = {"replicas": replicas, "leaderWorkerTemplate": {"size": size, "workerTemplate": template}, **spec}
+    return _manifest("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", namespace, name, made)

@@ -10,6 +10,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
+from tests.cluster.pods import maker, pod
 from tests.cluster.team import Team
 from tests.cluster.test_elastic_policies import queued
 from tests.cluster.test_install import admitter
@@ -26,12 +27,6 @@ NEVER_STARTS = "is managed: a Job without the label admitter.dev/queue-name neit
 def plain(team: Team, name: str = "plain", **spec: object) -> Json:
     """A Job that names no queue."""
     return job(team.namespace, name, queue=None, seconds=None, **spec)  # type: ignore[arg-type]
-
-
-def pod(team: Team, name: str = "pod") -> Json:
-    container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1"}}}
-    metadata = {"name": name, "namespace": team.namespace}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
 
 
 def manage(team: Team) -> None:
@@ -112,7 +107,7 @@ def test_an_elastic_quota_takes_jobs_that_name_no_queue(team: Team, attacker: At
     eventually(lambda: team.active("elasticquota", "quota").get("status") == "True", what="a quota")
     eventually(lambda: queued(team.cluster, team.namespace), what="API server that knows the quota")
     team.cluster.run_kubectl("label", "namespace", team.namespace, MANAGED)
-    eventually(lambda: not allowed(team, pod(team)), what="a managed namespace")
+    eventually(lambda: not allowed(team, pod(team.namespace, "pod", None)), what="a managed namespace")
     attacker.create(plain(team, suspend=False))
     team.runs("plain")
     assert attacker.job("plain")["metadata"]["labels"] == {QUEUE: "elastic-quota"}
@@ -144,21 +139,39 @@ def test_a_cronjobs_jobs_need_a_queue_too(managed: Team, attacker: Attacker) -> 
     assert managed.pods("plain") == []
 
 
-def test_pods_are_made_by_jobs_alone(managed: Team, attacker: Attacker) -> None:
-    words = "pods are made there by Jobs in queues"
-    with attacker.refused(words):
-        attacker.create(pod(managed))
+def test_pods_that_name_no_queue_are_made_by_jobs_alone(managed: Team, attacker: Attacker) -> None:
+    words = "pods are made there by Jobs in queues, or name their queue"
+    for queue in (None, ""):
+        with attacker.refused(words):
+            attacker.create(pod(managed.namespace, "pod", queue))
     for kind in ("ReplicaSet", "Deployment"):
-        template = {"metadata": {"labels": {"app": kind.lower()}}, "spec": pod(managed)["spec"]}
-        selector = {"matchLabels": {"app": kind.lower()}}
-        metadata = {"name": kind.lower(), "namespace": managed.namespace}
-        body = {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata}
-        attacker.create({**body, "spec": {"selector": selector, "template": template}})
+        attacker.create(maker(managed.namespace, kind, kind.lower(), None))
     eventually(
         lambda: any(words in e["message"] for e in managed.read("events")["items"]),
         what="an event of the ReplicaSet",
     )
     assert managed.read("pods")["items"] == []
+
+
+def test_a_pod_there_that_names_a_queue_is_gated(managed: Team, attacker: Attacker) -> None:
+    attacker.create(pod(managed.namespace, "work"), maker(managed.namespace, "ReplicaSet", "set"))
+    eventually(lambda: len(managed.read("pods")["items"]) == 2, what="a pod of the ReplicaSet")
+    named = [{gate["name"] for gate in each["spec"].get("schedulingGates", ())} for each in pods(managed)]
+    assert named == [{"admitter.dev/admission"}] * 2
+
+
+def test_a_queued_pod_there_chooses_neither_node_nor_scheduler(managed: Team, attacker: Attacker) -> None:
+    with attacker.refused("a queued pod there does not name its node"):
+        attacker.create(pod(managed.namespace, "bound", nodeName="absent"))
+    with attacker.refused(
+        "is bound by the scheduler of the cluster, and spec.schedulerName of this one is own"
+    ):
+        attacker.create(pod(managed.namespace, "bound", schedulerName="own"))
+    assert pods(managed) == []
+
+
+def pods(team: Team) -> list[Json]:
+    return list(team.read("pods")["items"])
 
 
 def test_the_namespace_lists_other_users_that_make_pods(managed: Team, attacker: Attacker) -> None:
@@ -174,7 +187,10 @@ def test_the_namespace_lists_other_users_that_make_pods(managed: Team, attacker:
         managed.namespace,
         {"metadata": {"annotations": {"admitter.dev/pod-makers": makers}}},
     )
-    eventually(lambda: tried(lambda: attacker.create(pod(managed))), what="a pod of a listed user")
+    eventually(
+        lambda: tried(lambda: attacker.create(pod(managed.namespace, "pod", None))),
+        what="a pod of a listed user",
+    )
 
 
 def test_a_user_that_may_not_write_namespaces_does_not_manage_them(managed: Team, attacker: Attacker) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from admitter.sandbox.cluster import Cluster
-from tests.cluster.described import job_set, ray_cluster, train_job
+from tests.cluster.described import job_set, leader_worker_set, ray_cluster, train_job
 from tests.cluster.objects import TOLERATES_SPOT, Json
 from tests.cluster.waiting import eventually
 
@@ -119,3 +119,63 @@ def test_a_train_job_makes_a_job_set_of_its_runtime_with_its_patches(site: Site)
     site.suspended("trainjob", "fit", True)
     site.empty()
     assert site.read("jobset", "fit")["spec"]["suspend"]
+
+
+@pytest.fixture
+def serving(leader_worker_sets: Cluster, namespace: str) -> Site:
+    return Site(leader_worker_sets, namespace)
+
+
+def groups(site: Site) -> dict[str, set[str]]:
+    """The names of pods by the group that their labels tell."""
+    found: dict[str, set[str]] = {}
+    for pod in site.read("pods")["items"]:
+        label = pod["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"]
+        found.setdefault(label, set()).add(pod["metadata"]["name"])
+    return found
+
+
+def owners(site: Site, kind: str) -> dict[str, str]:
+    """What controls each object of a kind, as `kind/name`."""
+    found = {
+        each["metadata"]["name"]: each["metadata"]["ownerReferences"] for each in site.read(kind)["items"]
+    }
+    return {name: f"{owner['kind']}/{owner['name']}" for name, (owner,) in found.items()}
+
+
+def test_a_group_of_a_leader_worker_set_has_its_pods_of_two_stateful_sets(serving: Site) -> None:
+    serving.create(leader_worker_set(serving.namespace, "serve"))
+    serving.runs(6)
+    assert groups(serving) == {
+        "0": {"serve-0", "serve-0-1", "serve-0-2"},
+        "1": {"serve-1", "serve-1-1", "serve-1-2"},
+    }
+    # The leaders are of one set; the workers of each have a set that the leader itself owns.
+    assert owners(serving, "statefulsets") == {
+        "serve": "LeaderWorkerSet/serve",
+        "serve-0": "Pod/serve-0",
+        "serve-1": "Pod/serve-1",
+    }
+    assert owners(serving, "pods") == {
+        **dict.fromkeys(("serve-0", "serve-1"), "StatefulSet/serve"),
+        **dict.fromkeys(("serve-0-1", "serve-0-2"), "StatefulSet/serve-0"),
+        **dict.fromkeys(("serve-1-1", "serve-1-2"), "StatefulSet/serve-1"),
+    }
+
+
+def test_a_group_of_a_leader_worker_set_is_made_anew_when_one_of_its_pods_is_deleted(serving: Site) -> None:
+    def uids() -> dict[str, str]:
+        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in serving.read("pods")["items"]}
+
+    serving.create(leader_worker_set(serving.namespace, "serve"))
+    serving.runs(6)
+    before = uids()
+    serving.cluster.run_kubectl("delete", "pod/serve-0-1", f"--namespace={serving.namespace}", "--wait=false")
+    others = {name for name in before if name.startswith("serve-1")}
+
+    def anew() -> bool:
+        now = uids()
+        return now.keys() == before.keys() and {n for n in now if now[n] == before[n]} == others
+
+    eventually(anew, what="new pods in the first group alone")
+    serving.runs(6)

@@ -8,6 +8,7 @@ import pytest
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.objects import Json, cluster_queue, elastic_quota, job
+from tests.cluster.pods import maker, pod
 
 pytestmark = pytest.mark.cluster
 
@@ -65,6 +66,24 @@ def test_a_queue_that_is_named_where_nothing_reads_it_is_told(user: Cluster, nam
     made["spec"]["template"].setdefault("metadata", {})["labels"] = QUEUE
     (told,) = applied(user, made)
     assert "spec.template.metadata.labels: the label admitter.dev/queue-name of pods queues no Job" in told
+
+
+def test_a_queue_or_group_of_pods_that_nothing_reads_is_told(user: Cluster, namespace: str) -> None:
+    for kind in ("ReplicaSet", "DaemonSet", "ReplicationController"):
+        made = maker(namespace, kind, kind.lower(), None)
+        made["metadata"]["labels"] = QUEUE
+        (told,) = applied(user, made)
+        assert f"of a {kind} queues none of its pods: put it into spec.template.metadata.labels" in told
+    made = maker(namespace, "ReplicaSet", "fine", "main")
+    made["metadata"]["labels"] = QUEUE
+    assert applied(user, made) == []
+    (told,) = applied(user, pod(namespace, "alone", None, labels={"admitter.dev/pod-group": "team"}))
+    assert "of a pod that names no queue groups nothing" in told
+    small = pod(namespace, "small")
+    small["spec"]["containers"][0]["resources"]["requests"]["memory"] = "128m"
+    words = "requests memory 128m, which is less than one MiB"
+    assert any(words in line for line in applied(user, small)), "Kubernetes warns of the fraction too"
+    assert applied(user, pod(namespace, "fine")) == []
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_what_an_operator_needs_runs_before_it_and_once() -> None:
         "kuberay",
     ]
     assert chosen([]) == []
-    with pytest.raises(SandboxError, match="--with 'jobsets': there are jobset, kuberay, trainer"):
+    with pytest.raises(SandboxError, match="--with 'jobsets': there are jobset, kuberay, lws, trainer"):
         chosen(["jobsets"])
 
 
@@ -30,7 +30,13 @@ def test_a_mistaken_name_is_told_before_anything_starts() -> None:
     with started(*sandbox_command("up", "--with", "spark")) as process:
         _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors == "Error: --with 'spark': there are jobset, kuberay, trainer\n"
+    assert errors == "Error: --with 'spark': there are jobset, kuberay, lws, trainer\n"
+
+
+def test_an_operator_that_looks_elsewhere_is_told_where_its_certificate_is(tmp_path: Path) -> None:
+    config = OPERATORS["lws"].config(4711, tmp_path)
+    assert config["webhook"] == {"host": "127.0.0.1", "port": 4711, "certDir": str(tmp_path)}
+    assert config["internalCertManagement"] == {"enable": False}
 
 
 def test_of_manifests_definitions_and_rights_are_applied_in_the_namespace_of_the_account() -> None:

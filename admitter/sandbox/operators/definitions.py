@@ -32,7 +32,7 @@ class Operator:
         namespace: of its account.
         account: the name of its service account.
         options: of its command line, given the file with its configuration.
-        config: its configuration, given the port of its webhooks.
+        config: its configuration, given the port of its webhooks and the folder with their certificate.
         started: words in its log once it works.
         needs: operators that have to run before.
     """
@@ -46,7 +46,7 @@ class Operator:
     namespace: str
     account: str
     options: Callable[[Path], list[str]]
-    config: Callable[[int], Config]
+    config: Callable[[int, Path], Config]
     started: tuple[str, ...]
     samples: str = ""
     needs: tuple[str, ...] = ()
@@ -57,10 +57,10 @@ class Operator:
         return f"system:serviceaccount:{self.namespace}:{self.account}"
 
 
-def _served(version: str, certificates: str) -> Callable[[int], Config]:
+def _served(version: str, certificates: str) -> Callable[[int, Path], Config]:
     """The configuration file of an operator with webhooks; `certificates` makes some by itself, if on."""
 
-    def configuration(port: int) -> Config:
+    def configuration(port: int, _folder: Path) -> Config:
         return {
             "apiVersion": version,
             "kind": "Configuration",
@@ -72,6 +72,12 @@ def _served(version: str, certificates: str) -> Callable[[int], Config]:
         }
 
     return configuration
+
+
+def _lws(port: int, folder: Path) -> Config:
+    """The configuration of LeaderWorkerSet, which looks for its certificate in /tmp if no folder is named."""
+    config = _served("config.lws.x-k8s.io/v1alpha1", "internalCertManagement")(port, folder)
+    return {**config, "webhook": {**config["webhook"], "certDir": str(folder)}}
 
 
 def _by_file(config: Path) -> list[str]:
@@ -108,8 +114,25 @@ OPERATORS = {
             namespace="default",
             account="kuberay-operator",
             options=_kuberay,
-            config=lambda _port: {},
+            config=lambda _port, _folder: {},
             started=('RayCluster","msg":"Starting workers"',),
+        ),
+        Operator(
+            name="lws",
+            module="lws",
+            source="sigs.k8s.io/lws",
+            package="/cmd",
+            folder="config",
+            roots=("default",),
+            namespace="lws-system",
+            account="lws-controller-manager",
+            options=_by_file,
+            config=_lws,
+            started=(
+                "Serving webhook server",
+                'Starting workers\t{"controller": "leaderworkerset"',
+                'Starting workers\t{"controller": "pod"',
+            ),
         ),
         Operator(
             name="trainer",

@@ -26,7 +26,7 @@ from admitter.sandbox.operators.manifests import (
 from admitter.sandbox.operators.programs import Built, ensure_operators
 
 _CERTIFICATES = Path("k8s-webhook-server", "serving-certs")
-"""Where all operators look for the certificate of their webhooks, below the folder for temporary files."""
+"""Where operators look for the certificate of their webhooks, below the folder for temporary files."""
 
 
 def run_operators(plane: ControlPlane, operators: Iterable[Operator], console: Console) -> None:
@@ -55,7 +55,7 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
     (port,) = free_ports(1)
     authority = Authority(folder / _CERTIFICATES)
     authority.issue_server("tls", [LOCALHOST])
-    (folder / "config.yaml").write_text(yaml.safe_dump(dict(operator.config(port))))
+    (folder / "config.yaml").write_text(yaml.safe_dump(dict(operator.config(port, folder / _CERTIFICATES))))
     _write_identity(plane, operator, folder / "kubeconfig")
     environment = [f"TMPDIR={folder}", f"KUBECONFIG={folder / 'kubeconfig'}"]
     options = operator.options(folder / "config.yaml")

@@ -1,0 +1,67 @@
+"""Queued pods without MutatingAdmissionPolicy: nothing gates them, so what they say is checked."""
+
+import json
+from contextlib import suppress
+
+import pytest
+
+from admitter.install.apply import manifests
+from admitter.sandbox.cluster import KubectlError
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.abuse import Attacker
+from tests.cluster.objects import Json
+from tests.cluster.pods import GATE, QUEUE, USER, USER_UID, gates, pod
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def user(own: ControlPlane, own_team: Team) -> Attacker:
+    """An administrator of a cluster of which the mutating policies are gone."""
+    for manifest in manifests(deployment=False):
+        if manifest["kind"] == "MutatingAdmissionPolicyBinding":
+            with suppress(KubectlError):  # an old API server does not know the kind
+                own.run_kubectl("delete", manifest["kind"], manifest["metadata"]["name"])
+    user = Attacker(own, own_team.namespace)
+
+    def gated() -> bool:
+        return bool(gates(tried(user, pod(user.namespace, "tried"))))
+
+    eventually(lambda: not gated(), what="an API server without these policies")
+    return user
+
+
+def tried(user: Attacker, made: Json) -> Json:
+    """What would become of a pod."""
+    command = ("create", "--filename=-", "--dry-run=server", "--output=json")
+    found: Json = json.loads(user.kubectl(*command, content=json.dumps(made)))
+    return found
+
+
+def test_it_says_nothing_of_its_creator_or_admission_but_the_truth(user: Attacker) -> None:
+    for annotations in ({USER: "ann"}, {USER_UID: "1"}):
+        with user.refused("name the user that created it"):
+            tried(user, pod(user.namespace, "forged", annotations=annotations))
+    for name in ("workload-uid", "flavors", "counted", "injected", "returned"):
+        with user.refused("are the marks of an admission"):
+            tried(user, pod(user.namespace, "forged", annotations={f"admitter.dev/{name}": "{}"}))
+    with user.refused("are the marks of an admission"):
+        tried(user, pod(user.namespace, "forged", labels={"admitter.dev/cluster-queue": "x"}))
+    with user.refused("is put on pods of a LeaderWorkerSet by the API server alone"):
+        tried(user, pod(user.namespace, "forged", annotations={"admitter.dev/pod-group-owner": "x"}))
+    tried(user, pod(user.namespace, "forged", annotations={"mine": "yes"}))
+
+
+def test_in_a_managed_namespace_it_brings_its_gate_along(user: Attacker) -> None:
+    user.user.run_kubectl("label", "namespace", user.namespace, "admitter.dev/managed=true")
+    with user.refused("write it into spec.schedulingGates|pods are made there by Jobs"):
+        user.create(pod(user.namespace, "eager", None))
+    with user.refused("has no MutatingAdmissionPolicy that adds it: write it into spec.schedulingGates"):
+        user.create(pod(user.namespace, "eager"))
+    user.create(pod(user.namespace, "work", schedulingGates=[{"name": GATE}]))
+    with user.refused("is removed by Admitter's controller alone"):
+        user.patch("pod", "work", {"spec": {"schedulingGates": None}})
+    with user.refused("stays as it is"):
+        user.patch("pod", "work", {"metadata": {"labels": {QUEUE: None}}})
