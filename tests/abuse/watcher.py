@@ -166,6 +166,7 @@ class Watcher:
 
     Attributes:
         grounds: the namespaces with the pods that count.
+        described: whether there are Experiments; without their definition they can't be listed.
         server_starts: when the API server was started anew, in seconds.
         findings: what was wrong.
         counts: how many pods were bound, and how often use was checked.
@@ -173,6 +174,7 @@ class Watcher:
     """
 
     grounds: tuple[Ground, ...] = GROUNDS
+    described: bool = True
     server_starts: list[float] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -191,7 +193,8 @@ class Watcher:
     @property
     def scope(self) -> Scope:
         """What it has to be told of."""
-        return Scope(PATHS, partial(read, namespaces={ground.namespace for ground in self.grounds}))
+        paths = {kind: path for kind, path in PATHS.items() if self.described or kind != "experiments"}
+        return Scope(paths, partial(read, namespaces={ground.namespace for ground in self.grounds}))
 
     def take(self, uid: str, fact: object, moment: Moment) -> None:
         """Enter what became of an object; None if it was deleted.

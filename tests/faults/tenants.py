@@ -56,7 +56,7 @@ class Tenants:
     def of(cls, api: Api, planned: Plan) -> "Tenants":
         """Those of a plan; nothing is made yet."""
         elastic = (Ground(place.name, elastic=limits(place), tenants=0) for place in ELASTIC)
-        watcher = Watcher((*GROUNDS, *elastic))
+        watcher = Watcher((*GROUNDS, *elastic), described=False)
         crowd = Crowd(api.server, api.trusted, planned.operations / planned.seconds)
         return cls(Auditor(api, watcher, watcher.scope), watcher, crowd, api, planned)
 
