@@ -212,10 +212,10 @@ class PodCrowd:
         here = [c for c in self.courses.values() if c.task.namespace == namespace and not c.done]
         for course in here:
             course.seen = found.get(course.task.name, {})
-            self._check(course)
+            self.check(course)
             await self._act(course)
 
-    def _check(self, course: Course) -> None:
+    def check(self, course: Course) -> None:
         """A group starts with all of its pods, and no more of them run than it has."""
         group = f"{course.task.name}-{course.life}"
         pods = [
