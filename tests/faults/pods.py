@@ -155,7 +155,7 @@ class PodCrowd:
         api: to the API server.
         random: of what they delete, and of what fails.
         tasks: what they want done.
-        courses: what has become of it, by name.
+        begun: what has become of those that were begun, by name.
         counts: pods that were made, deleted and so on.
         findings: what groups promise and was not so, in words.
     """
@@ -163,7 +163,7 @@ class PodCrowd:
     api: Api
     random: Random
     tasks: tuple[PodTask, ...]
-    courses: dict[str, Course] = field(default_factory=dict)
+    begun: dict[str, Course] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
     _calm: bool = False
@@ -184,7 +184,7 @@ class PodCrowd:
     @property
     def left(self) -> int:
         """How many pods are still to succeed."""
-        known = (self.courses.get(task.name) or Course(task) for task in self.tasks)
+        known = (self.begun.get(task.name) or Course(task) for task in self.tasks)
         return sum(each.wanted - len(each.succeeded) for each in known if not each.done)
 
     async def run(self) -> None:
@@ -194,8 +194,8 @@ class PodCrowd:
         while self.left:
             now = loop.time() - began
             for task in self.tasks:
-                if task.at <= now and task.name not in self.courses:
-                    self.courses[task.name] = Course(task)
+                if task.at <= now and task.name not in self.begun:
+                    self.begun[task.name] = Course(task)
             for ground in GROUNDS:
                 await self._look(ground.namespace)
             await asyncio.sleep(LOOK_SECONDS)
@@ -209,7 +209,7 @@ class PodCrowd:
         for pod in (await self.api.get(f"{CORE}/namespaces/{namespace}/pods"))["items"]:
             name = pod["metadata"].get("labels", {}).get(TASK, "")
             found.setdefault(name, {})[pod["metadata"]["name"]] = pod
-        here = [c for c in self.courses.values() if c.task.namespace == namespace and not c.done]
+        here = [c for c in self.begun.values() if c.task.namespace == namespace and not c.done]
         for course in here:
             course.seen = found.get(course.task.name, {})
             self.check(course)
@@ -286,7 +286,7 @@ class PodCrowd:
     async def close(self) -> list[str]:
         """What is not as it has to be in the end; a pod for all of a queue's quota runs in each."""
         wrong = list(self.findings)
-        wrong += [f"not done in the end: {c.told()}" for c in self.courses.values() if not c.done]
+        wrong += [f"not done in the end: {c.told()}" for c in self.begun.values() if not c.done]
         for ground in GROUNDS:
             if not await self._whole(ground.namespace):
                 wrong.append(f"a pod for all of queue {ground.namespace} did not run: some of it is lost")
