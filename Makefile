@@ -58,8 +58,9 @@ bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,0
 bench-kinds: $(VENV)/.ready   ## objects of three described kinds among Jobs, SCALE=0.2 of 15,000, beside Jobs alone; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.kinds --scale $(or $(SCALE),0.2)
 
-bench-pods: $(VENV)/.ready    ## what policies cost pods that name no queue, and queued ones; saved in benchmarks/results
-	$(BIN)/python -m benchmarks.pods --part unlabelled
+bench-pods: $(VENV)/.ready    ## queued pods and groups, SCALE=1 of 2,000 and 200, and what policies cost other pods; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.pods --part queued --scale $(or $(SCALE),1)
+	$(BIN)/python -m benchmarks.pods --part unlabelled --scale $(or $(SCALE),1)
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads, and in trees whose future is dear; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight

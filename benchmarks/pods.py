@@ -1,9 +1,13 @@
-"""Queued pods, and all others: `make bench-pods`, or `python -m benchmarks.pods --part unlabelled [--quick]`.
+"""Queued pods, and all others: `make bench-pods`, or `python -m benchmarks.pods --part PART`.
 
-What the API server spends on the creation of pods that name no queue, with our policies and without. Both are
-measured on the same server, in turns: in each round the bindings of the policies that look at pods are there
-or not, whichever comes first in every second round. Then the same for pods that name a queue, for which
-policies do their work. Prints the figures and writes `benchmarks/results/pods-unlabelled.json`.
+Part `queued`: pods by themselves and in groups through the whole of it (`benchmarks.queued_pods`).
+
+Part `unlabelled`: what the API server spends on the creation of pods that name no queue, with our policies
+and without. Both are measured on the same server, in turns: in each round the bindings of the policies that
+look at pods are there or not, whichever comes first in every second round. Then the same for pods that name a
+queue, for which policies do their work.
+
+Prints the figures and writes `benchmarks/results/pods.json`, or `pods-unlabelled.json`.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import platform
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any, Final
@@ -23,9 +28,11 @@ from admitter.client.transport import HttpTransport, Transport
 from admitter.install.apply import install, manifests, object_path
 from admitter.names import QUEUE_LABEL
 from admitter.sandbox.control_plane import ControlPlane
+from benchmarks import queued_pods
 from benchmarks.server import Server
 
-RESULTS: Final = Path(__file__).parent / "results" / "pods-unlabelled.json"
+RESULTS: Final = Path(__file__).parent / "results"
+FILES: Final = {"queued": "pods.json", "unlabelled": "pods-unlabelled.json"}
 NAMESPACE: Final = "default"
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 AT_A_TIME: Final = 8
@@ -148,22 +155,29 @@ async def unlabelled(cluster: ControlPlane, folder: Path, count: int, rounds: in
 
 def main() -> None:
     """Run, print and save."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=["unlabelled"], required=True)
-    parser.add_argument("--quick", action="store_true", help="a tenth of it, and nothing is saved")
-    quick = parser.parse_args().quick
-    count, rounds = (100, 2) if quick else (500, 16)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", choices=sorted(FILES), required=True)
+    parser.add_argument("--scale", type=float, default=1.0, help="how many of the pods that are asked for")
+    parser.add_argument("--dry", action="store_true", help="nothing is saved")
+    options = parser.parse_args()
     result: Json = {
-        "command": "python -m benchmarks.pods --part unlabelled",
+        "command": f"python -m benchmarks.pods --part {options.part} --scale {options.scale:g}",
+        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "python": platform.python_version(),
     }
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with ControlPlane.start(folder / "sandbox", nodes=None, owner=os.getpid()) as cluster:
-            result |= asyncio.run(unlabelled(cluster, folder, count, rounds))
+            if options.part == "queued":
+                result |= queued_pods.run(cluster, options.scale, folder)
+            else:
+                count, rounds = round(500 * options.scale), max(2, round(16 * options.scale))
+                result |= asyncio.run(unlabelled(cluster, folder, count, rounds))
     print(json.dumps(result, indent=2))
-    if not quick:
-        RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+    if not options.dry:
+        (RESULTS / FILES[options.part]).write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -143,6 +143,7 @@ _POD_SPEC: Final = fields(
     runtimeClassName=str,
     nodeName=str,
     schedulerName=str,
+    schedulingGates=several(fields(name=needed(str))),
     resourceClaims=list[Json],
 )
 

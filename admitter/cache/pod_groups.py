@@ -78,7 +78,8 @@ class PodGroup:
             del self.members[old.name]
             if new is None and old.phase == "Succeeded":
                 self.gone.setdefault(old.shape, {})[ended_as(old)] = old.workload_uid
-            if self._oldest is not None and self._oldest.uid == old.uid:
+            stays = new is not None or bool(self.members)  # what is under way may ask one that is gone
+            if self._oldest is not None and self._oldest.uid == old.uid and stays:
                 self._oldest = None
         if new is not None:
             self.members[new.name] = new

@@ -12,10 +12,12 @@ import orjson
 
 from tests.abuse.operations import (
     ANY,
+    COPY,
     UPDATE,
     Operation,
     Pause,
     Reference,
+    copied,
     merged,
     path,
     references,
@@ -33,6 +35,8 @@ LOST: Final = 0
 """Stands for the status of an operation that got no answer."""
 EXPERIMENT: Final = "experiment."
 """How references to Experiments start."""
+QUEUED: Final = "queued."
+"""How those to queued pods start."""
 FEW: Final = "30"
 """Of so many objects of a namespace one is drawn where it may be any."""
 MESSAGE: Final = 160
@@ -180,11 +184,13 @@ class User:
 
     async def _send(self, operation: Operation, where: str) -> tuple[int, Json]:
         body, content = resolved(operation.body, self._known), operation.content
-        if content == UPDATE:
+        if content in {COPY, UPDATE}:
             status, found = await self._call("GET", where)
             if status != 200:
                 return status, found
-            body, content = json.dumps(merged(found, json.loads(body))), "application/json"
+            made = (copied if content == COPY else merged)(found, json.loads(body))
+            where = where.rpartition("/")[0] if content == COPY else where
+            body, content = json.dumps(made), "application/json"
         return await self._call(operation.method, where, body, content, dict(operation.query))
 
     async def _call(
@@ -244,6 +250,8 @@ class User:
 
 
 def _made_for(job: str) -> str:
-    """How the names of Workloads of a Job start, or of an Experiment."""
-    name = job.removeprefix(EXPERIMENT)
-    return f"job-{name}-" if name == job else f"experiment-{name}-"
+    """How the names of Workloads of a Job start, of an Experiment, or of a queued pod."""
+    for prefix, kind in ((EXPERIMENT, "experiment"), (QUEUED, "pod")):
+        if job.startswith(prefix):
+            return f"{kind}-{job.removeprefix(prefix)}-"
+    return f"job-{job}-"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.abuse.in_flight import InFlight
 from tests.abuse.mutator import mutated
-from tests.abuse.samples import KINDS, MARK, QUEUE
+from tests.abuse.samples import KINDS, MARK, QUEUE, QUEUED
 from tests.abuse.waiting import until
 from tests.apiserver.experiments import GROUP
 from tests.cluster.objects import ON_DEMAND, cluster_queue, local_queue, resource_flavor
@@ -30,6 +30,7 @@ _NAMESPACED: Final = {
     "experiments": f"/apis/{GROUP}/v1",
     "workloads": OWN,
     "pods": CORE,
+    QUEUED: CORE,
     "localqueues": OWN,
     "elasticquotas": OWN,
     "compositeelasticquotas": OWN,
@@ -48,7 +49,7 @@ _WIDE: Final = {
     "runtimeclasses": "/apis/node.k8s.io/v1",
 }
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/admitter-system/leases"
-_OFTEN: Final = {"jobs": 6, "experiments": 4, "workloads": 6, "pods": 2, "clusterqueues": 2}
+_OFTEN: Final = {"jobs": 6, "experiments": 4, "workloads": 6, "pods": 2, QUEUED: 4, "clusterqueues": 2}
 """How often these come for each one of another kind."""
 
 
@@ -73,7 +74,8 @@ class Fed:
             return LEASES
         if self.plural in _WIDE:
             return f"{_WIDE[self.plural]}/{self.plural}"
-        return f"{_NAMESPACED[self.plural]}/namespaces/{NAMESPACE}/{self.plural}"
+        plural = "pods" if self.plural == QUEUED else self.plural
+        return f"{_NAMESPACED[self.plural]}/namespaces/{NAMESPACE}/{plural}"
 
 
 @dataclass

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 MOST_KEPT: Final = 500
 """So many changed versions are kept: more than one process reads each."""
-_MARKED: Final = (MARK, f"job-{MARK}", f"experiment-{MARK}")
+_MARKED: Final = (MARK, *(f"{kind}-{MARK}" for kind in ("job", "experiment", "pod", "podgroup")))
 """Beginnings of the names of objects that are changed, and of what is made for them."""
 
 

@@ -3,7 +3,8 @@
 An operation is data, so that a seed means the same ones each time. What only the API server knows (names of
 pods and of Workloads, UIDs) stands in paths and bodies as a reference, which is looked up just before:
 `@pod/JOB/3@` is the name of the fourth pod of a Job, `@workload/JOB@` that of its Workload, `@uid/JOB@` its
-UID. `any` instead of a Job means all of the namespace, `experiment.NAME` an Experiment.
+UID. `any` instead of a Job means all of the namespace, `experiment.NAME` an Experiment, `queued.NAME` a
+queued pod by itself.
 """
 
 import json
@@ -24,6 +25,8 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 UPDATE: Final = "update"
 """Not a content type: the object is read, a merge patch put into it, and all of it written back."""
+COPY: Final = "copy"
+"""Nor is this: the object is read, a merge patch put into it, and it is created once more."""
 ANY: Final = "any"
 """Instead of a Job's name: whichever."""
 KEEP: Final = "example.com/keep"
@@ -50,7 +53,7 @@ class Operation:
         method: of HTTP.
         path: with references.
         body: as text, with references; empty for none.
-        content: its type, or `UPDATE`.
+        content: its type, or `UPDATE`, or `COPY`.
         query: the options of the request.
         theme: the attack that it is part of; empty for one by itself.
     """
@@ -64,11 +67,11 @@ class Operation:
 
     @property
     def jobs(self) -> set[str]:
-        """The names of the Jobs that it is about, as far as it names any."""
+        """The names of the Jobs and pods that it is about, as far as it names any."""
         found = (each["job"] for each in _REFERENCE.finditer(self.path + self.body))
         named = {name.removeprefix("experiment.") for name in found}
-        direct = re.search(r"/(?:jobs|experiments)/([a-z0-9.-]+)", self.path)
-        made = re.search(r'"kind": "(?:Job|Experiment)".*?"name": "([a-z0-9.-]+)"', self.body)
+        direct = re.search(r"/(?:jobs|experiments|pods)/([a-z0-9.-]+)", self.path)
+        made = re.search(r'"kind": "(?:Job|Experiment|Pod)".*?"name": "([a-z0-9.-]+)"', self.body)
         return named | {found[1] for found in (direct, made) if found}
 
     @property
@@ -140,9 +143,21 @@ def patch(
     return Operation(method, path(namespace, kind, name, part), json.dumps(change), content, query)
 
 
+def copy(namespace: str, kind: str, name: str, change: Json) -> Operation:
+    """Create an object like another one, with a patch in it that has another name."""
+    return Operation("POST", path(namespace, kind, name), json.dumps(change), COPY)
+
+
 def delete(namespace: str, kind: str, name: str = "", **query: str) -> Operation:
     """Delete an object, or without a name a collection, by options such as `propagationPolicy`."""
     return Operation("DELETE", path(namespace, kind, name), query=tuple(sorted(query.items())))
+
+
+def copied(whole: Json, change: Json) -> Json:
+    """A new object like another one, with a merge patch in it."""
+    kept = {"name", "namespace", "labels", "annotations", "ownerReferences", "finalizers"}
+    metadata = {key: value for key, value in whole["metadata"].items() if key in kept}
+    return merged(whole | {"metadata": metadata, "status": {}}, change)
 
 
 def merged(whole: Json, change: Json) -> Json:

@@ -6,9 +6,10 @@ from hashlib import sha256
 from random import Random
 from typing import Final
 
-from tests.abuse import experiments, single, themes
+from tests.abuse import experiments, pods, single, themes
 from tests.abuse.operations import Operation, Step, delete
 from tests.abuse.scene import Ground, Tenant
+from tests.abuse.shapes import QUEUE
 from tests.abuse.single import BY_HAND, NAMES, Mind, drawn
 from tests.abuse.themes import title
 
@@ -16,8 +17,8 @@ THEME_CHANCE: Final = 0.12
 """How often a tenant begins an attack of several steps instead of one operation."""
 BETWEEN_CHANCE: Final = 0.15
 """How often another operation comes between two steps."""
-WEIGHTS: Final = (*single.WEIGHTS, *experiments.WEIGHTS)
-THEMES: Final = (*themes.THEMES, *experiments.THEMES)
+WEIGHTS: Final = (*single.WEIGHTS, *experiments.WEIGHTS, *pods.WEIGHTS)
+THEMES: Final = (*themes.THEMES, *experiments.THEMES, *pods.THEMES)
 TIDY_EVERY: Final = 60
 """After so many operations a tenant deletes what it has made: some of it would hold quota for ever."""
 
@@ -98,5 +99,6 @@ def _theme(mind: Mind) -> Iterator[Step]:
 def _tidy(ground: Ground) -> Iterator[Step]:
     for kind in ("cronjobs", "jobs", "experiments"):
         yield delete(ground.namespace, kind, propagationPolicy="Background")
+    yield delete(ground.namespace, "pods", labelSelector=QUEUE, gracePeriodSeconds="0")
     for number in range(BY_HAND):
         yield delete(ground.namespace, "workloads", f"wl-{number}")

@@ -13,8 +13,8 @@ Json = dict[str, Any]
 
 COLUMNS: Final = (
     *("seed", "plan", "operations", "taken", "refused", "seconds"),
-    *("pods bound", "of a described kind", "uses checked", "excesses", "restarts", "leaders killed"),
-    *("sound Jobs", "longest wait of one, s"),
+    *("pods bound", "of a described kind", "queued ones", "uses checked", "excesses", "restarts"),
+    *("leaders killed", "sound Jobs", "longest wait of one, s"),
 )
 
 
@@ -39,6 +39,7 @@ def _run(outcome: Outcome) -> Json:
         "refusals": dict(outcome.refusals.most_common(40)),
         "pods_bound": outcome.counts["pods bound"],
         "described_pods_bound": outcome.counts["pods of a described kind bound"],
+        "queued_pods_bound": outcome.counts["queued pods bound"],
         "checked": outcome.counts["checked"],
         "most_used_percent": outcome.highest,
         "excesses": outcome.counts["findings"],
@@ -90,8 +91,8 @@ def _row(run: Json) -> str:
     taken = sum(number for status, number in run["answers"].items() if status.startswith("2"))
     cells = [
         *(run["seed"], run["plan"], run["operations"], taken, run["operations"] - taken, run["seconds"]),
-        *(run["pods_bound"], run["described_pods_bound"], run["checked"], run["excesses"]),
-        *(run["restarts"], run["leaders_killed"]),
+        *(run["pods_bound"], run["described_pods_bound"], run["queued_pods_bound"]),
+        *(run["checked"], run["excesses"], run["restarts"], run["leaders_killed"]),
         *(run["sound_jobs"], run["longest_wait_of_a_sound_job_s"]),
     ]
     return f"| {' | '.join(map(str, cells))} |"

@@ -12,6 +12,8 @@ MARK: Final = "mut-"
 """How names of objects begin that are changed on their way."""
 QUEUE: Final = "base"
 """A ClusterQueue, a LocalQueue and a flavor that are in order, for those that are not."""
+QUEUED: Final = "queuedpods"
+"""Stands for pods as they are read for themselves, beside those that are read as what uses quota."""
 _TIME: Final = "2026-01-01T00:00:00Z"
 
 
@@ -64,6 +66,21 @@ def pod(namespace: str, name: str) -> Json:
     made["metadata"] |= {"labels": labels, "annotations": notes}
     container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1"}}}
     made["spec"] = {"restartPolicy": "Never", "containers": [container]}
+    return made
+
+
+def queued_pod(namespace: str, name: str) -> Json:
+    """A pod that names a queue, as one of a group of one."""
+    made = pod(namespace, name)
+    labels = {"admitter.dev/queue-name": "main", "admitter.dev/pod-group": name}
+    notes = {
+        "admitter.dev/pod-group-size": "1",
+        "admitter.dev/retriable-in-group": "true",
+        "admitter.dev/pod-group-serving": "false",
+        "admitter.dev/pod-group-fast-admission": "false",
+        "admitter.dev/simulated-runtime": "1",
+    }
+    made["metadata"] |= {"labels": labels, "annotations": notes}
     return made
 
 
@@ -181,6 +198,7 @@ KINDS: Final[dict[str, Callable[[str, str], Json]]] = {
     "experiments": experiment,
     "workloads": workload,
     "pods": pod,
+    QUEUED: queued_pod,
     "namespaces": namespace,
     "localqueues": local_queue,
     "clusterqueues": cluster_queue,
@@ -232,6 +250,15 @@ def stored(plural: str) -> Json:
                 "backOff": {"count": 1, "until": _TIME},
                 "conditions": [condition | {"type": "QuotaReserved"}, condition | {"type": "Preempted"}],
             }
+        case "queuedpods":
+            made["metadata"]["annotations"] |= {
+                "admitter.dev/user": "ada",
+                "admitter.dev/user-uid": "u4",
+                "admitter.dev/injected": '{"nodeSelector": {"instance-type": "spot"}, "tolerations": []}',
+                "admitter.dev/returned": "1",
+            }
+            made["spec"]["schedulingGates"] = [{"name": "admitter.dev/admission"}]
+            made["status"] = {"phase": "Pending", "conditions": [condition | {"type": "DisruptionTarget"}]}
         case "pods":
             made["status"] = {"phase": "Running", "conditions": [condition | {"type": "PodScheduled"}]}
         case "clusterqueues" | "cohorts" | "localqueues" | "resourceflavors" | "placementpolicies":

@@ -1,13 +1,15 @@
 """The mutator is a function of its seed, meets every kind and every class, and keeps what a watch goes by."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from admitter.cache.world import World
 from admitter.client.decoding import decoded
+from admitter.client.source import Source
 from tests.abuse.mutator import CLASSES, MOST_CHANGES, READ, mutated
-from tests.abuse.samples import KINDS, stored
+from tests.abuse.samples import KINDS, QUEUED, stored
 from tests.cache.test_described_views import source as source_of_described
 
 SEEDS = range(60)
@@ -15,6 +17,7 @@ SEEDS = range(60)
 
 def test_every_kind_that_is_read_has_a_sample_that_can_be_read() -> None:
     read = {source.path.rsplit("/", 1)[-1]: source for source in World().sources}
+    read[QUEUED] = World().read_queued_pods
     assert KINDS.keys() == {*read, "experiments", "leases"}
     for plural, source in read.items():
         source.read(stored(plural))
@@ -50,7 +53,9 @@ def test_all_names_that_are_read_are_used() -> None:
 
 @pytest.mark.parametrize("plural", [plural for plural in KINDS if plural != "leases"])
 def test_a_changed_object_is_read_or_its_field_is_named(plural: str) -> None:
-    source = source_of_described() if plural == "experiments" else World().source_of(plural)
+    world = World()
+    special: dict[str, Source[Any]] = {"experiments": source_of_described(), QUEUED: world.read_queued_pods}
+    source = special.get(plural) or world.source_of(plural)
     valid = stored(plural)
     valid["metadata"]["managedFields"] = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
     unreadable = 0

@@ -10,6 +10,8 @@ from tests.abuse.operations import (
     Operation,
     Pause,
     Reference,
+    copied,
+    copy,
     create,
     delete,
     merged,
@@ -18,6 +20,7 @@ from tests.abuse.operations import (
     resolved,
 )
 from tests.abuse.plan import THEMES, WEIGHTS, Course, digest, plan
+from tests.abuse.pods import ODDITIES, queued_pod
 from tests.abuse.scene import GROUNDS, tenants
 from tests.abuse.shapes import TWISTS, drawn_job
 from tests.abuse.themes import title
@@ -92,6 +95,33 @@ def test_an_operation_tells_which_jobs_it_is_about() -> None:
     assert delete("open-a", "workloads").jobs == set()
     assert delete("open-a", "workloads").sweeps
     assert not delete("open-a", "workloads", "one").sweeps
+
+
+def test_a_copy_has_all_marks_of_a_pod_and_is_another_object() -> None:
+    marks = {"labels": {"admitter.dev/workload": "w"}, "annotations": {"admitter.dev/user": "ada"}}
+    whole = {
+        "kind": "Pod",
+        "metadata": {"name": "one", "uid": "u", "resourceVersion": "7", **marks},
+        "spec": {"nodeName": "node", "containers": []},
+        "status": {"phase": "Running"},
+    }
+    made = copied(whole, {"metadata": {"name": "two"}, "spec": {"nodeName": None}})
+    assert made == {
+        "kind": "Pod",
+        "metadata": {"name": "two", **marks},
+        "spec": {"containers": []},
+        "status": {},
+    }
+    assert copy("open-a", "pods", "one", {}).path == "/api/v1/namespaces/open-a/pods/one"
+
+
+@pytest.mark.parametrize("oddity", ODDITIES, ids=lambda oddity: oddity.__name__.strip("_"))
+def test_every_oddity_changes_a_queued_pod(oddity: object) -> None:
+    for ground in GROUNDS[:5]:
+        plain, odd = (queued_pod(Random("plain"), ground, "one") for _ in range(2))
+        for attempt in range(5):
+            oddity(Random(attempt), odd)  # type: ignore[operator]  # a function of both
+        assert odd != plain
 
 
 def test_a_merge_patch_in_an_object() -> None:

@@ -165,6 +165,17 @@ def test_a_pod_by_hand_in_a_managed_namespace_that_names_no_queue_of_it_is_found
     ]
 
 
+def test_a_pod_that_names_its_node_is_found_in_a_managed_namespace_and_its_users_doing_elsewhere(
+    server: Server,
+) -> None:
+    server.pod("open-a", "hand-bound-1", "99", queue="main")
+    assert server.watcher.used("abuse-b") == {}
+    server.pod("managed-a", "hand-bound-2", "1m", queue="main")
+    (found,) = server.found
+    assert "managed-a/hand-bound-2" in found
+    assert "without any quota" in found
+
+
 def test_elsewhere_what_names_no_queue_does_not_count(server: Server) -> None:
     server.job("open-a", "plain", None)
     server.job("open-a", "queued")

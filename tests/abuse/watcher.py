@@ -32,6 +32,8 @@ Json = dict[str, Any]
 
 HAND: Final = "hand-"
 """What names of pods that users make themselves start with."""
+BOUND: Final = f"{HAND}bound-"
+"""What names of those start with that name their node: outside of managed namespaces they run at once."""
 MOST_FINDINGS: Final = 50
 STARTING_SECONDS: Final = 30.0
 """So long after its start what an API server has let pass may be heard of."""
@@ -266,6 +268,7 @@ class Watcher:
         if use == account.use:
             return
         self.counts["pods bound"] += not account.use
+        self.counts["queued pods bound"] += not account.use and fact.job == "" and bool(fact.label)
         job = self._jobs.get(fact.job)
         self.counts["pods of a described kind bound"] += not account.use and job is not None and job.described
         before, account.use = dict(account.use), use
@@ -292,6 +295,8 @@ class Watcher:
         namespace, _, name = pod.name.partition("/")
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)
+        if name.startswith(BOUND):
+            return Account("", f"{pod.name} (which names its node)") if ground.managed else None
         if name.startswith(HAND) or job is None:
             queue = ground.queue_of(pod.label)
             named = f"{pod.name} (queue that it names: {pod.label or 'none'})"

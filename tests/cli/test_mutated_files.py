@@ -14,7 +14,7 @@ from admitter.cli.main import app
 from admitter.documents import ManifestError
 from admitter.importers.systems import SystemName
 from admitter.insight.snapshot_file import dump
-from tests.abuse.samples import KINDS, stored
+from tests.abuse.samples import KINDS, QUEUED, stored
 from tests.cli.test_visible import OBEYED
 from tests.cluster.objects import Json
 from tests.importers.importing import documents
@@ -82,7 +82,7 @@ def snapshot() -> Json:
     state.namespace("a", "total")
     for number in range(3):
         state.waits("a", f"job-{number}", {"cpu": "1"}, created=number - 9)
-    for plural in KINDS.keys() - {"experiments", "leases"}:
+    for plural in KINDS.keys() - {"experiments", "leases", QUEUED}:
         state.objects[plural].append(stored(plural))
     found: Json = orjson.loads(dump(state.snapshot()))
     return found
@@ -90,7 +90,7 @@ def snapshot() -> Json:
 
 def with_changed_objects(snapshot: Json, number: int) -> Iterator[Json]:
     """The snapshot, in which one of the objects that concern no Job of ours is changed."""
-    for plural in sorted(KINDS.keys() - {"experiments", "leases"}):
+    for plural in sorted(KINDS.keys() - {"experiments", "leases", QUEUED}):
         *others, last = snapshot["objects"][plural]
         for seed in range(number):
             ((changed_one,),) = (list(mutations([last], seed, 1)),)

@@ -26,5 +26,6 @@ def test_operations_of_many_tenants_give_no_tenant_more_than_there_is(tmp_path: 
     assert outcome.kills == KILLS, told
     assert outcome.counts["pods bound"] > 50, told
     assert outcome.counts["pods of a described kind bound"] > 0, told
+    assert outcome.counts["queued pods bound"] > 0, told
     assert outcome.highest["cohort abuse: on-demand cpu"] == 100, "the quota was used to the full"
     assert outcome.highest["cohort elastic quotas: cpu"] == 100, "the quota was used to the full"

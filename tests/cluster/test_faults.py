@@ -36,6 +36,8 @@ def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: 
     assert outcome.counts["releases"] > 0, "some Workload was preempted"
     assert outcome.counts["operations of tenants"] == planned.operations > 0, told
     assert outcome.counts["pods of tenants bound"] > 0, told
+    assert outcome.counts["tasks of pods done"] == len(planned.pods) > 0, told
+    assert outcome.counts["queued pods bound"] > outcome.counts["tasks of pods done"], told
 
 
 def test_a_leader_that_is_killed_ten_times_under_load_loses_and_doubles_nothing(

@@ -19,12 +19,13 @@ from tests.faults.crowd import Crowd
 from tests.faults.follow import Auditor
 from tests.faults.ledger import Ledger
 from tests.faults.plan import Plan, Task
+from tests.faults.pods import PodCrowd
 from tests.faults.replicas import Replica, replicas
 from tests.faults.scene import build
 from tests.faults.tenants import OTHERS, Tenants
 
 STANDSTILL_SECONDS: Final = 120.0
-"""If no Job has ended for so long, none will."""
+"""If no Job or pod has ended for so long, none will."""
 LOOK_SECONDS: Final = 0.5
 
 
@@ -102,9 +103,16 @@ async def _course(
     """Everything that is planned, and how it comes to rest."""
     outcome, (auditor, ledger) = Outcome(plan), judging
     acting = [crowd.create(plan.tasks), chaos.run(plan.faults), _burst(plan, crowd, ledger)]
-    await asyncio.gather(*acting, *([tenants.run()] if tenants is not None else []))
-    began = time.monotonic()
-    await _at_rest(crowd.api, auditor, ledger)
+    makers = tenants.pods if tenants is not None else None
+    async with asyncio.TaskGroup() as group:
+        making = group.create_task(makers.run()) if makers is not None else None
+        await asyncio.gather(*acting, *([tenants.run()] if tenants is not None else []))
+        if makers is not None:
+            makers.calm()
+        began = time.monotonic()
+        await _at_rest(crowd.api, auditor, ledger, makers)
+        if making is not None:
+            making.cancel()
     outcome.drained = time.monotonic() - began
     ledger.close()
     outcome.faults, outcome.missed = chaos.done, chaos.missed
@@ -126,17 +134,19 @@ async def _told(tenants: Tenants, api: Api, outcome: Outcome) -> None:
         outcome.findings.append(f"tenants: {words}")
         outcome.trails.append(f"{words}\n{trail}")
     outcome.counts["operations of tenants"] = tenants.crowd.done
+    outcome.counts.update(tenants.pods.counts)
     outcome.counts["pods of tenants bound"] = tenants.watcher.counts["pods bound"]
+    outcome.counts["queued pods bound"] = tenants.watcher.counts["queued pods bound"]
     outcome.counts["use of tenants checked"] = tenants.watcher.counts["checked"]
 
 
-async def _at_rest(api: Api, auditor: Auditor, ledger: Ledger) -> None:
+async def _at_rest(api: Api, auditor: Auditor, ledger: Ledger, makers: PodCrowd | None) -> None:
     """Wait until all is over and the auditor has checked it, or until nothing ends any more."""
     least, moved = -1, time.monotonic()
     while True:
         listed = await api.get(f"{BATCH}/jobs", limit="1")
         await auditor.catch_up(int(listed["metadata"]["resourceVersion"]))
-        left = len(ledger.unfinished())
+        left = len(ledger.unfinished()) + (makers.left if makers is not None else 0)
         if left < least or least < 0:
             least, moved = left, time.monotonic()
         if (not left and ledger.idle) or time.monotonic() > moved + STANDSTILL_SECONDS:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from tests.faults.pods import PodTask, planned_pods
 from tests.faults.scene import ELASTIC, PLACES, Place
 
 LOAD: Final = 0.6
@@ -112,6 +113,7 @@ class Plan:
         burst: how many Jobs are created at once, and deleted at once.
         burst_at: when.
         operations: how many operations are carried out by tenants that try what they can.
+        pods: what users want done by queued pods.
         direct: whether controllers reach the API server directly, since only processes fail.
     """
 
@@ -123,6 +125,7 @@ class Plan:
     burst: int = 0
     burst_at: float = 0.0
     operations: int = 0
+    pods: tuple[PodTask, ...] = ()
     direct: bool = False
 
 
@@ -148,6 +151,7 @@ def plan(seed: int, seconds: float, jobs: int, faults: int, replicas: int) -> Pl
         jobs // 2,
         seconds * random.uniform(0.3, 0.5),
         round(seconds * OPERATIONS_A_SECOND),
+        planned_pods(seed, seconds),
     )
 
 

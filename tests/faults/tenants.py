@@ -2,10 +2,12 @@
 
 What the ledger takes for granted of Jobs (that no user deletes them, that each comes to its end) does not
 hold for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` checks them by bound
-pods alone. Elastic quotas have one pool: the watcher adds up those of the crowd too.
+pods alone. Elastic quotas have one pool: the watcher adds up those of the crowd too. Users of queued pods
+(`tests.faults.pods`) are watched with them.
 """
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Final
 
 from tests.abuse.closing import clear, lost_quota
@@ -13,17 +15,19 @@ from tests.abuse.crowd import Crowd
 from tests.abuse.plan import plan
 from tests.abuse.scene import GROUNDS, Ground, build, tenants, token
 from tests.abuse.watcher import Watcher
+from tests.faults import pods
 from tests.faults.api import Api
 from tests.faults.facts import parse
 from tests.faults.follow import EVERYTHING, Auditor, Scope
 from tests.faults.plan import Plan
+from tests.faults.pods import PodCrowd
 from tests.faults.scene import ELASTIC, limits
 
 Json = dict[str, Any]
 
 TRAIL: Final = 40
 """So many operations are told of each finding."""
-_NAMESPACES: Final = frozenset(ground.namespace for ground in GROUNDS)
+_NAMESPACES: Final = frozenset(ground.namespace for ground in (*GROUNDS, *pods.GROUNDS))
 _RUNNING: Final = frozenset(("jobs", "pods", "workloads"))
 
 
@@ -44,11 +48,13 @@ class Tenants:
         auditor: follows the API server; runs all the while.
         watcher: checks.
         crowd: the tenants.
+        pods: users of queued pods.
     """
 
     auditor: Auditor
     watcher: Watcher
     crowd: Crowd
+    pods: PodCrowd
     _api: Api
     _plan: Plan
 
@@ -56,13 +62,15 @@ class Tenants:
     def of(cls, api: Api, planned: Plan) -> "Tenants":
         """Those of a plan; nothing is made yet."""
         elastic = (Ground(place.name, elastic=limits(place), tenants=0) for place in ELASTIC)
-        watcher = Watcher((*GROUNDS, *elastic), described=False)
+        watcher = Watcher((*GROUNDS, *elastic, *pods.GROUNDS), described=False)
         crowd = Crowd(api.server, api.trusted, planned.operations / planned.seconds)
-        return cls(Auditor(api, watcher, watcher.scope), watcher, crowd, api, planned)
+        makers = PodCrowd(api, Random(f"{planned.seed}/makers"), planned.pods)
+        return cls(Auditor(api, watcher, watcher.scope), watcher, crowd, makers, api, planned)
 
     async def build(self) -> None:
         """Make their namespaces and quotas."""
         await build(self._api)
+        await self.pods.build()
 
     async def run(self) -> None:
         """Have them do all that is planned, and delete what they leave: some would hold quota for ever."""
@@ -80,8 +88,10 @@ class Tenants:
         """
         left = await clear(self._api)
         lost = await lost_quota(self._api)
+        broken = await self.pods.close()
         await self.auditor.catch_up(version)
         wrong = [f"{name} of a tenant could not be deleted" for name in left]
         wrong += [f"Job {name} for all of a quota did not run: some of it is lost" for name in lost]
+        wrong += broken
         found = [(f.words, "\n".join(self.crowd.trail(f.about, TRAIL))) for f in self.watcher.findings]
         return [*found, *((words, words) for words in wrong)]
