@@ -35,17 +35,17 @@ class PodScene(Scene):
     """
 
     def __init__(self, cpu: dict[str, int], **preemption: Json | str) -> None:
-        super().__init__(cpu, **preemption)
-        self.kubelet = Kubelet(self.server)
         self.groups: dict[str, Json] = {}
         self._gone: dict[str, list[QueuedPod]] = {}
-        self.server.listen(self._pod_changed)
+        super().__init__(cpu, **preemption)
+        self.kubelet = Kubelet(self.server)
 
-    def _pod_changed(self, plural: str, before: Json | None, after: Json | None) -> None:
-        """Remember pods of groups that have succeeded and are gone."""
+    def _changed(self, plural: str, before: Json | None, after: Json | None) -> None:
+        """Remember pods of groups that are gone, before all that is held is added up without them."""
         if plural == "pods" and before is not None and after is None and is_queued(before):
             pod = parse_queued_pod(before)
             self._gone.setdefault(pod.group_uid, []).append(pod)
+        super()._changed(plural, before, after)
 
     def pod(
         self,

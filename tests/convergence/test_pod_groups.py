@@ -164,6 +164,26 @@ def test_a_pod_that_has_succeeded_frees_its_quota_at_once_and_for_good() -> None
     run(story())
 
 
+def test_a_place_is_free_once_though_its_pod_is_deleted_before_the_workload_remembers_it() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 3})
+        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
+        await scene.start()
+        pods = scene.group("tune", 3)
+        await scene.settled(lambda: scene.started(pods) == 3)
+        scene.pod("next", cpu=1)
+        await scene.server.until(lambda: scene.has_started("next"))
+        assert "succeededPods" not in scene.group_workload("tune")["status"]  # type: ignore[index]
+        scene.delete_pod("tune-0")
+        scene.pod("last", cpu=1)
+        await scene.settled(lambda: "succeededPods" in scene.group_workload("tune")["status"])  # type: ignore[index]
+        assert scene.excesses == []
+        assert scene.is_gated("last")
+        await scene.kill()
+
+    run(story())
+
+
 def test_two_users_with_the_same_name_for_a_group_have_two_groups() -> None:
     async def story() -> None:
         scene = PodScene({"a": 4})
