@@ -31,7 +31,7 @@ class Pace:
         clock: Callable[[], float] = lambda: asyncio.get_running_loop().time(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Begin without a pause; the clock tells the time in seconds, by default as timers of the loop count it."""
+        """Begin without a pause; the clock tells the time in seconds, by default the loop's time."""
         self._clock = clock
         self._sleep = sleep
         self._best = float("inf")

@@ -49,15 +49,6 @@ def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, 
     return found
 
 
-def _given_back(workload: WorkloadView, group: PodGroup | None) -> Counter[str]:
-    """How many pods of each pod set have succeeded that were started by the admission."""
-    found, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
-    if group is not None:
-        _add_own(found, group.succeeded, workload)
-        _add_own(found, group.gone, workload)
-    return Counter({shape: len(ended - earlier[shape]) for shape, ended in found.items()})
-
-
 def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool) -> list[Json]:
     """The pods that have succeeded as a status remembers them; `earlier` once the admission is taken back."""
     before = _remembered(workload, "earlier")
@@ -74,16 +65,19 @@ def succeeded_count(workload: WorkloadView | None, group: PodGroup) -> int:
 
 
 def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None) -> Admission:
-    """What an admission still holds: pods that have succeeded hold nothing, unless their group serves."""
-    if group is not None and group.serving:
-        return admission
-    ended = _given_back(workload, group)
-    pod_sets = tuple(_without(each, ended[each.name]) for each in admission.pod_sets)
+    """What an admission still holds: all but what the status of its Workload says is given back.
+
+    A pod that has succeeded may be deleted before the status says so, and a new process would not know of it:
+    until then it holds its place. Pods that run hold theirs, whatever the status says.
+    """
+    ended = _remembered(workload, "pods")
+    running = group.running if group is not None else Counter[str]()
+    pod_sets = tuple(_without(each, len(ended[each.name]), running[each.name]) for each in admission.pod_sets)
     return replace(admission, pod_sets=pod_sets) if pod_sets != admission.pod_sets else admission
 
 
-def _without(assignment: Assignment, ended: int) -> Assignment:
-    left = max(0, assignment.count - ended)
+def _without(assignment: Assignment, ended: int, running: int) -> Assignment:
+    left = min(assignment.count, max(assignment.count - ended, running))
     if left == assignment.count or not assignment.count:
         return assignment
     usage = tuple((resource, amount // assignment.count * left) for resource, amount in assignment.usage)
@@ -91,10 +85,21 @@ def _without(assignment: Assignment, ended: int) -> Assignment:
 
 
 def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:
-    """How many pods of each pod set may run on what was admitted."""
+    """How many pods of each pod set may run on what was admitted: never more than it holds.
+
+    Pods that have succeeded leave no place to others, unless their group serves.
+    """
     assert workload.admission is not None
-    left = left_of(workload.admission, workload, group)
-    return Counter({each.name: each.count for each in left.pod_sets})
+    ended, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
+    if not group.serving:
+        _add_own(ended, group.succeeded, workload)
+        _add_own(ended, group.gone, workload)
+    return Counter(
+        {
+            each.name: max(0, each.count - len(ended[each.name] - earlier[each.name]))
+            for each in workload.admission.pod_sets
+        }
+    )
 
 
 def wanted(workload: WorkloadView | None, group: PodGroup) -> int:

@@ -164,7 +164,7 @@ def test_a_pod_that_has_succeeded_frees_its_quota_at_once_and_for_good() -> None
     run(story())
 
 
-def test_a_place_is_free_once_though_its_pod_is_deleted_before_the_workload_remembers_it() -> None:
+def test_a_place_is_given_back_once_though_a_new_process_never_saw_the_pod_that_left_it() -> None:
     async def story() -> None:
         scene = PodScene({"a": 3})
         scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
@@ -173,12 +173,55 @@ def test_a_place_is_free_once_though_its_pod_is_deleted_before_the_workload_reme
         await scene.settled(lambda: scene.started(pods) == 3)
         scene.pod("next", cpu=1)
         await scene.server.until(lambda: scene.has_started("next"))
-        assert "succeededPods" not in scene.group_workload("tune")["status"]  # type: ignore[index]
+        await scene.kill()
         scene.delete_pod("tune-0")
-        scene.pod("last", cpu=1)
-        await scene.settled(lambda: "succeededPods" in scene.group_workload("tune")["status"])  # type: ignore[index]
+        await scene.start(seed=2)
+        scene.group("tune", 1, size=3, first=3)
+        await scene.server.until(lambda: scene.find_pod("tune-3") is None or not scene.is_gated("tune-3"))
+        assert scene.find_pod("tune-3") is None
         assert scene.excesses == []
-        assert scene.is_gated("last")
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_pod_that_goes_before_its_workload_remembers_it_leaves_its_place_to_its_group() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 3})
+        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
+        await scene.start()
+        pods = scene.group("tune", 3)
+        await scene.settled(lambda: scene.started(pods) == 3)
+        scene.pod("next", cpu=1)
+        await scene.server.until(lambda: scene.job("tune-0").get("status", {}).get("phase") == "Succeeded")
+        await scene.kill()
+        scene.delete_pod("tune-0")
+        await scene.start(seed=2)
+        scene.group("tune", 1, size=3, first=3)
+        await scene.settled(lambda: scene.has_started("tune-3"))
+        assert scene.is_gated("next")
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_pods_hold_what_they_use_though_their_group_serves_no_more() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 3})
+        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] in {"web-0", "web-1"} else 500.0
+        await scene.start()
+        scene.pod("web-2", group="web", pod_group_size="3", pod_group_serving="true")
+        scene.group("web", 2, size=3)
+        await scene.server.until(lambda: scene.job("web-1").get("status", {}).get("phase") == "Succeeded")
+        again = scene.group("web", 2, size=3, first=3)
+        await scene.server.until(lambda: scene.started([*again, "web-2"]) == 3)
+        scene.delete_pod("web-2")
+        scene.pod("next", cpu=3)
+        await scene.settled(lambda: "succeededPods" in scene.group_workload("web")["status"])  # type: ignore[index]
+        assert scene.used("a") == 2000
+        assert scene.is_gated("next")
+        assert scene.excesses == []
         await scene.kill()
 
     run(story())

@@ -29,8 +29,8 @@ from admitter.policy.status import Clock
 
 SHORT_SECONDS: Final = 2.0
 """For so long a group may lack pods before its Workload says so: most are there by then."""
-RECORD_SECONDS: Final = 5.0
-"""So long after a pod has succeeded its Workload remembers it: it may be deleted before the group is over."""
+RECORD_SECONDS: Final = 1.0
+"""So long after a pod has succeeded its Workload remembers it, and all since: then their places are free."""
 KEPT_SECONDS: Final = 3600.0
 """For so long a Workload stays that is over, once all pods of its group are gone."""
 
