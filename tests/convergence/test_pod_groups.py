@@ -304,6 +304,25 @@ def test_an_evicted_group_that_may_not_be_retried_is_over_at_once() -> None:
     run(story())
 
 
+def test_a_pod_that_failed_in_an_earlier_life_of_its_group_does_not_end_the_next_one() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "victim-0" else 100.0
+        scene.kubelet.phase = lambda pod: "Failed" if pod["metadata"]["name"] == "victim-0" else "Succeeded"
+        await scene.start()
+        scene.group("victim", 2, priority="low", retriable_in_group="false")
+        await scene.server.until(lambda: scene.job("victim-0").get("status", {}).get("phase") == "Failed")
+        scene.pod("preemptor", cpu=2, priority="high")
+        await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "Evicted"))
+        again = scene.group("victim", 2, first=2, priority="low", retriable_in_group="false")
+        await scene.settled(lambda: scene.started(again) == 2)
+        await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "JobSucceeded"))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
 def test_a_group_of_which_the_first_pod_counts_for_all_is_admitted_early() -> None:
     async def story() -> None:
         scene = PodScene({"a": 3})

@@ -76,12 +76,10 @@ class GroupJobs:
         ended = pod_groups.succeeded_count(workload, group)
         if ended >= group.size > 0:
             return FinishedReason.JOB_SUCCEEDED, f"{ended} pods have succeeded"
-        if group.lost and not workload.evicting:
-            words = next(
-                (pod.words for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable),
-                "",
-            )
-            return FinishedReason.JOB_FAILED, words or "a pod has failed that no other takes the place of"
+        lost = _lost(group, workload) if not workload.evicting else None
+        if lost is not None:
+            words = lost.words or "a pod has failed that no other takes the place of"
+            return FinishedReason.JOB_FAILED, words
         return None
 
     async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> bool:
@@ -261,6 +259,14 @@ class GroupJobs:
 
     def _tell(self, pod: QueuedPod, reason: str, message: str) -> None:
         self.events.record(_subject(pod), reason, message, lasting=True)
+
+
+def _lost(group: PodGroup, workload: WorkloadView) -> QueuedPod | None:
+    """A pod that a Workload has started, that has failed, and that no other may take the place of."""
+    if not group.lost:
+        return None
+    failed = (pod for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable)
+    return next((pod for pod in failed if pod.workload_uid == workload.uid), None)
 
 
 def _number(listed: list[Json]) -> int:
