@@ -15,7 +15,8 @@ from admitter.cache.views import Json, WorkloadView
 from admitter.engine.model import Admission, Assignment
 
 REMADE_SECONDS: Final = 300.0
-"""For so long the pods of an evicted group are awaited that are made anew; after that it is over."""
+"""For so long pods are awaited that are made anew: those of an evicted group, which is over after that, and
+those that take places of others that have failed or are gone, which are given back after that."""
 
 
 def succeeded(workload: WorkloadView | None, group: PodGroup | None) -> dict[str, set[str]]:
@@ -60,6 +61,31 @@ def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool)
     ]
 
 
+def with_lapsed(ended: list[Json], lapsed: Counter[str]) -> list[Json]:
+    """The same with how many places of each pod set are given back that no pod has taken."""
+    found = {each["name"]: each for each in ended}
+    return [
+        {**found.get(name, {"name": name, "pods": []}), **({"lapsed": lapsed[name]} if lapsed[name] else {})}
+        for name in sorted(found.keys() | lapsed.keys())
+    ]
+
+
+def lapsed_of(workload: WorkloadView) -> Counter[str]:
+    """How many places of each pod set have been given back that no pod took for a while."""
+    listed = workload.status.get("succeededPods") or ()
+    return Counter({each["name"]: each["lapsed"] for each in listed if each.get("lapsed")})
+
+
+def idle(workload: WorkloadView, group: PodGroup) -> Counter[str]:
+    """How many places of each pod set no pod runs in or waits for.
+
+    In a group that serves, or that was admitted before its pods were there, pods may come late.
+    """
+    if group.serving or group.fast:
+        return Counter()
+    return places(workload, group) - group.running - group.waiting
+
+
 def succeeded_count(workload: WorkloadView | None, group: PodGroup) -> int:
     return sum(map(len, succeeded(workload, group).values()))
 
@@ -70,9 +96,12 @@ def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None
     A pod that has succeeded may be deleted before the status says so, and a new process would not know of it:
     until then it holds its place. Pods that run hold theirs, whatever the status says.
     """
-    ended = _remembered(workload, "pods")
+    ended, lapsed = _remembered(workload, "pods"), lapsed_of(workload)
     running = group.running if group is not None else Counter[str]()
-    pod_sets = tuple(_without(each, len(ended[each.name]), running[each.name]) for each in admission.pod_sets)
+    pod_sets = tuple(
+        _without(each, len(ended[each.name]) + lapsed[each.name], running[each.name])
+        for each in admission.pod_sets
+    )
     return replace(admission, pod_sets=pod_sets) if pod_sets != admission.pod_sets else admission
 
 
@@ -91,12 +120,13 @@ def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:
     """
     assert workload.admission is not None
     ended, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
+    lapsed = lapsed_of(workload)
     if not group.serving:
         _add_own(ended, group.succeeded, workload)
         _add_own(ended, group.gone, workload)
     return Counter(
         {
-            each.name: max(0, each.count - len(ended[each.name] - earlier[each.name]))
+            each.name: max(0, each.count - len(ended[each.name] - earlier[each.name]) - lapsed[each.name])
             for each in workload.admission.pod_sets
         }
     )

@@ -233,6 +233,26 @@ def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
     return _of_version(workload, {"succeededPods": ended})
 
 
+def given_back(workload: WorkloadView, ended: list[Json], places: int, seconds: float) -> Json:
+    """Which places of a group are given back since no pod took them for so long; messages say how many."""
+    body = remembered(workload, ended)
+    body["status"]["conditions"] = [
+        {**each, "message": _with_places(each["message"], places, seconds)} if _holds(each) else each
+        for each in workload.status.get("conditions") or []
+    ]
+    return body
+
+
+def _holds(condition: Json) -> bool:
+    holding = {ConditionType.QUOTA_RESERVED, ConditionType.ADMITTED}
+    return condition["type"] in holding and condition["status"] == "True"
+
+
+def _with_places(message: str, places: int, seconds: float) -> str:
+    before = message.partition("; given back:")[0]
+    return f"{before}; given back: {places} of its places, since no pod took them for {seconds:.0f} s"
+
+
 def active(
     generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
 ) -> list[Json]:

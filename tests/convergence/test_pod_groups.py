@@ -68,24 +68,6 @@ def test_pods_of_two_shapes_are_admitted_to_two_flavors() -> None:
     run(story())
 
 
-def test_another_pod_takes_the_place_of_one_that_has_failed() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 100.0
-        scene.kubelet.phase = lambda pod: "Failed" if pod["metadata"]["name"] == "tune-0" else "Succeeded"
-        await scene.start()
-        scene.group("tune", 3)
-        await scene.server.until(lambda: (scene.job("tune-0").get("status") or {}).get("phase") == "Failed")
-        assert scene.used("a") == 3000
-        scene.group("tune", 1, size=3, first=3)
-        await scene.settled(lambda: scene.has_started("tune-3"))
-        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "JobSucceeded"))
-        assert scene.excesses == []
-        await scene.kill()
-
-    run(story())
-
-
 def test_a_group_that_may_not_be_retried_fails_with_its_first_pod() -> None:
     async def story() -> None:
         scene = PodScene({"a": 3})
@@ -135,93 +117,6 @@ def test_pods_that_name_different_sizes_wait_and_their_group_says_so() -> None:
         scene.group("tune", 1, size=4, first=3)
         await scene.server.until(lambda: "PodGroupSizesDiffer" in scene.events("tune-3"))
         assert scene.is_gated("tune-3")
-        await scene.kill()
-
-    run(story())
-
-
-def test_a_pod_that_has_succeeded_frees_its_quota_at_once_and_for_good() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
-        await scene.start()
-        pods = scene.group("tune", 3)
-        await scene.settled(lambda: scene.started(pods) == 3)
-        scene.pod("next", cpu=1)
-        await scene.settled(lambda: scene.has_started("next"))
-        await scene.server.until(lambda: "succeededPods" in scene.group_workload("tune")["status"])  # type: ignore[index]
-        scene.delete_pod("tune-0")
-        await scene.kill()
-        await scene.start(seed=2)
-        scene.pod("last", cpu=1)
-        await scene.settled(
-            lambda: scene.condition("last", "QuotaReserved") == "False" or scene.is_done("next")
-        )
-        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "JobSucceeded"))
-        assert scene.excesses == []
-        await scene.kill()
-
-    run(story())
-
-
-def test_a_place_is_given_back_once_though_a_new_process_never_saw_the_pod_that_left_it() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
-        await scene.start()
-        pods = scene.group("tune", 3)
-        await scene.settled(lambda: scene.started(pods) == 3)
-        scene.pod("next", cpu=1)
-        await scene.server.until(lambda: scene.has_started("next"))
-        await scene.kill()
-        scene.delete_pod("tune-0")
-        await scene.start(seed=2)
-        scene.group("tune", 1, size=3, first=3)
-        await scene.server.until(lambda: scene.find_pod("tune-3") is None or not scene.is_gated("tune-3"))
-        assert scene.find_pod("tune-3") is None
-        assert scene.excesses == []
-        await scene.kill()
-
-    run(story())
-
-
-def test_a_pod_that_goes_before_its_workload_remembers_it_leaves_its_place_to_its_group() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
-        await scene.start()
-        pods = scene.group("tune", 3)
-        await scene.settled(lambda: scene.started(pods) == 3)
-        scene.pod("next", cpu=1)
-        await scene.server.until(lambda: scene.job("tune-0").get("status", {}).get("phase") == "Succeeded")
-        await scene.kill()
-        scene.delete_pod("tune-0")
-        await scene.start(seed=2)
-        scene.group("tune", 1, size=3, first=3)
-        await scene.settled(lambda: scene.has_started("tune-3"))
-        assert scene.is_gated("next")
-        assert scene.excesses == []
-        await scene.kill()
-
-    run(story())
-
-
-def test_pods_hold_what_they_use_though_their_group_serves_no_more() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] in {"web-0", "web-1"} else 500.0
-        await scene.start()
-        scene.pod("web-2", group="web", pod_group_size="3", pod_group_serving="true")
-        scene.group("web", 2, size=3)
-        await scene.server.until(lambda: scene.job("web-1").get("status", {}).get("phase") == "Succeeded")
-        again = scene.group("web", 2, size=3, first=3)
-        await scene.server.until(lambda: scene.started([*again, "web-2"]) == 3)
-        scene.delete_pod("web-2")
-        scene.pod("next", cpu=3)
-        await scene.settled(lambda: "succeededPods" in scene.group_workload("web")["status"])  # type: ignore[index]
-        assert scene.used("a") == 2000
-        assert scene.is_gated("next")
-        assert scene.excesses == []
         await scene.kill()
 
     run(story())
@@ -299,25 +194,6 @@ def test_an_evicted_group_that_may_not_be_retried_is_over_at_once() -> None:
         scene.pod("preemptor", cpu=2, priority="high")
         await scene.settled(lambda: scene.has_started("preemptor"))
         assert scene.says("victim", "Finished") == ("True", "Evicted")
-        await scene.kill()
-
-    run(story())
-
-
-def test_a_pod_that_failed_in_an_earlier_life_of_its_group_does_not_end_the_next_one() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 2}, withinClusterQueue="LowerPriority")
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "victim-0" else 100.0
-        scene.kubelet.phase = lambda pod: "Failed" if pod["metadata"]["name"] == "victim-0" else "Succeeded"
-        await scene.start()
-        scene.group("victim", 2, priority="low", retriable_in_group="false")
-        await scene.server.until(lambda: scene.job("victim-0").get("status", {}).get("phase") == "Failed")
-        scene.pod("preemptor", cpu=2, priority="high")
-        await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "Evicted"))
-        again = scene.group("victim", 2, first=2, priority="low", retriable_in_group="false")
-        await scene.settled(lambda: scene.started(again) == 2)
-        await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "JobSucceeded"))
-        assert scene.excesses == []
         await scene.kill()
 
     run(story())

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from admitter.api.conditions import ConditionType, EventReason, FinishedReason, WaitingReason
 from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
@@ -54,6 +55,8 @@ class GroupJobs:
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     # when what has succeeded is remembered, by UID of the Workload
     _due: dict[str, float] = field(default_factory=dict)
+    # how many places of a group no pod has taken, and since when they have not become more
+    _idle: WeakKeyDictionary[PodGroup, tuple[int, float]] = field(default_factory=WeakKeyDictionary)
 
     def group_of(self, job: JobView) -> PodGroup | None:
         return self.world.pod_groups.get(job.uid)
@@ -104,7 +107,8 @@ class GroupJobs:
             if left and not chosen and not group.running.total():
                 return False
             self._tell_rest(workload, group, left, free)
-        await self._record(workload, group)
+        if not await self._give_back(workload, group):
+            await self._record(workload, group)
         return True
 
     @staticmethod
@@ -128,6 +132,11 @@ class GroupJobs:
             elif group.serving and not group.leaving:
                 admitted = sum(each.count for each in workload.admission.pod_sets)
                 words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif pod_groups.lapsed_of(workload)[pod.shape] and not group.leaving:
+                words = (
+                    "it came too late for its place, which was given back: it waits for the end of the others"
+                )
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
 
     async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
@@ -156,6 +165,30 @@ class GroupJobs:
             words = f"deleted: group {group.name} has {group.size} pods without it"
             self.events.record(_subject(pod), EventReason.EXCESS, words)
 
+    async def _give_back(self, workload: WorkloadView, group: PodGroup) -> bool:
+        """Give places back that no pod has taken for long enough; whether that has been written."""
+        now, idle = self.clock().timestamp(), pod_groups.idle(workload, group)
+        known = self._idle.get(group)
+        if known is None:  # a new process waits no longer than the last one would have
+            since = _failed_since(group, idle.total()) or now
+        else:
+            since = known[1] if idle.total() <= known[0] else now
+        self._idle[group] = (idle.total(), since)
+        left = since + pod_groups.REMADE_SECONDS - now
+        if idle and left > 0:
+            self.again(workload.key, left)
+        if not idle or left > 0:
+            return False
+        await self.read_members(workload)  # an earlier leader may have started one that is not known here
+        if pod_groups.idle(workload, group) != idle:
+            return False  # a change of one of its pods brings us here again
+        lapsed = pod_groups.lapsed_of(workload) + idle
+        ended = pod_groups.ended_json(workload, group, earlier=False)
+        listed = pod_groups.with_lapsed(ended, lapsed)
+        body = status.given_back(workload, listed, lapsed.total(), pod_groups.REMADE_SECONDS)
+        await self._patch(workload, body)
+        return True
+
     async def _record(self, workload: WorkloadView, group: PodGroup) -> None:
         """Remember in the status which pods have succeeded, once they have done so for a while."""
         now, due = self.clock().timestamp(), self._due.get(workload.uid)
@@ -164,7 +197,8 @@ class GroupJobs:
         if (
             due is None or now >= due
         ):  # not at each change: to compare all of them takes as long as they are many
-            listed = pod_groups.ended_json(workload, group, earlier=False)
+            ended = pod_groups.ended_json(workload, group, earlier=False)
+            listed = pod_groups.with_lapsed(ended, pod_groups.lapsed_of(workload))
             self._due.pop(workload.uid, None)
             if _number(listed) == _number(workload.status.get("succeededPods") or []):
                 return
@@ -267,6 +301,12 @@ def _lost(group: PodGroup, workload: WorkloadView) -> QueuedPod | None:
         return None
     failed = (pod for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable)
     return next((pod for pod in failed if pod.workload_uid == workload.uid), None)
+
+
+def _failed_since(group: PodGroup, places: int) -> float:
+    """When the last pod of a group has failed, if so many have that it is of their places; else 0."""
+    failed = [pod.failed_at for pod in group.members.values() if pod.phase == "Failed"]
+    return max(failed) if places and len(failed) >= places and all(failed) else 0.0
 
 
 def _number(listed: list[Json]) -> int:
