@@ -259,3 +259,22 @@ def test_a_deleted_workload_gives_nothing_back_while_a_start_of_its_group_is_on_
         await scene.kill()
 
     run(story())
+
+
+def test_a_pod_keeps_its_place_though_its_user_adds_tolerations_once_it_runs() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2})
+        scene.kubelet.lasts = lambda _: 500.0
+        await scene.start()
+        pods = scene.group("tune", 2)
+        await scene.settled(lambda: scene.started(pods) == 2)
+        scene.server.write(
+            f"{PODS}/tune-0", {"spec": {"tolerations": [{"key": "mine", "operator": "Exists"}]}}
+        )
+        scene.group("tune", 1, size=2, first=2)
+        await scene.server.until(lambda: scene.find_pod("tune-2") is None)
+        assert scene.started(pods) == 2
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
