@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from admitter.cache.world import workload_path
 from tests.apiserver.loop import run
 from tests.apiserver.server import Fate
-from tests.convergence.pods import PodScene
+from tests.convergence.pods import PODS, PodScene
 from tests.convergence.scene import CLASSES
 from tests.convergence.test_random_operations import CPU, PAUSES, disturb, pause
 
@@ -16,10 +17,12 @@ OPERATIONS = 40
 
 
 def operate(scene: PodScene, random: Random, number: int) -> None:
-    """A user makes, deletes, pauses or resumes a pod, or makes a Job."""
+    """A user makes, changes, deletes, pauses or resumes a pod, deletes its Workload, or makes a Job."""
     pods = sorted(name for _, name in scene.server.objects["pods"] if name.startswith("pod-"))
     workloads = sorted(scene.server.objects["workloads"])
-    kinds = ["pod"] * 4 + ["group"] * 3 + ["job"] + ["delete"] * bool(pods) + ["pause"] * bool(workloads)
+    of_pods = [key for key in workloads if key[1].startswith("pod")]
+    kinds = ["pod"] * 4 + ["group"] * 3 + ["job"]
+    kinds += ["delete", "tolerate"] * bool(pods) + ["pause"] * bool(workloads) + ["forget"] * bool(of_pods)
     priority, queue = random.choice(["", *CLASSES]), random.choice(list(CPU))
     match random.choice(kinds):
         case "pod":
@@ -30,6 +33,11 @@ def operate(scene: PodScene, random: Random, number: int) -> None:
             scene.submit(f"job-{number}", queue, random.randint(1, 3), priority, random.randint(1, 2))
         case "delete":
             scene.delete_pod(random.choice(pods))
+        case "tolerate":
+            tolerations = [{"key": f"key-{number}", "operator": "Exists"}]
+            scene.server.write(f"{PODS}/{random.choice(pods)}", {"spec": {"tolerations": tolerations}})
+        case "forget":
+            scene.server.remove(workload_path(random.choice(of_pods)))
         case _:
             pause(scene, random.choice(workloads)[1], active=random.random() < 0.3)
 
