@@ -261,6 +261,7 @@ _FORMS: Final[dict[str, Type]] = {
     "limitranges": fields(metadata=_DATED, spec=limit_range(_Quantities)),
     "resourcequotas": fields(metadata=_NAMED, spec=fields(hard=_Quantities)),
     "nodes": _NODE,
+    "statefulsets": fields(metadata=_NAMED, spec=fields(replicas=Count | None)),
     "priorityclasses": fields(metadata=_DATED, value=needed(Priority), globalDefault=bool),
     "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
     "namespaces": fields(metadata=_NAMED),

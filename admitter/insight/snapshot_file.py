@@ -147,6 +147,7 @@ _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
     QUEUED_PODS: _queued_pod,
     "nodes": _node,
     "namespaces": lambda _: {},
+    "statefulsets": lambda raw: {"spec": {"replicas": (raw.get("spec") or {}).get("replicas")}},
     "resourcequotas": _resource_quota,
 }
 

@@ -74,9 +74,7 @@ def admitted(
         if workload.is_true(over)
     ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
-    shard, epoch = term
-    decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
-    fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields: Json = {"admission": _decided(admission, term), "preemption": None}
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
@@ -176,6 +174,11 @@ def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
     return _patch(workload, Step.CANCEL, changes, preemption=None)
 
 
+def _decided(admission: Admission, term: tuple[int, int]) -> Json:
+    shard, epoch = term
+    return {**admission_json(admission), "epoch": epoch, **({"shard": shard} if shard else {})}
+
+
 def _end_of_pending_eviction(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     """The end of a grace period, if one runs."""
     kind = ConditionType.EVICTION_PENDING
@@ -231,6 +234,11 @@ def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: 
 def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
     """Which pods of a group have succeeded, so that it is known once they are gone."""
     return _of_version(workload, {"succeededPods": ended})
+
+
+def lowered(workload: WorkloadView, admission: Admission, term: tuple[int, int]) -> Json:
+    """An admitted group that serves keeps this much of its admission; `term` as of `admitted`."""
+    return _of_version(workload, {"admission": _decided(admission, term)})
 
 
 def active(

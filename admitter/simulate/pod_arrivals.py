@@ -65,7 +65,7 @@ class PodArrivals:
             return
         pod = parse_queued_pod(made)
         before = self._world.queued_pods.get(key)
-        group = self._world.pod_groups.get(pod.group_uid) if pod.group else None
+        group = self._world.pod_groups.get(pod.group_uid) if pod.is_member else None
         if group is not None and before is None and _is_full(group, pod):
             words = f"its group {pod.group} has all of its {pod.size} pods already: it would be deleted"
             self._invalid(Invalid(named, words))
@@ -95,7 +95,7 @@ class PodArrivals:
         self._changed[key] = (pod, named)
 
     def _job_of(self, pod: QueuedPod) -> JobView | None:
-        if not pod.group:
+        if not pod.is_member:
             return self._world.jobs.get((pod.namespace, pod.title))
         group = self._world.pod_groups.get(pod.group_uid)
         return self._world.pod_groups.jobs.get(group_key(group)) if group is not None else None

@@ -12,6 +12,7 @@ from typing import Any, Final
 from admitter.api.shapes import shape_problem, template_problem
 from admitter.documents import title
 from admitter.names import (
+    BEYOND_GROUP_ANNOTATION,
     CLUSTER_QUEUE_LABEL,
     EVICTION_TIME_ANNOTATION,
     FAST_ADMISSION_ANNOTATION,
@@ -58,7 +59,7 @@ _GROUP_ALIAS: Final = "kueue.x-k8s.io/pod-group-name"
 _MARKS: Final = (WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL)
 _NOTES: Final = (
     *(WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, INJECTED_ANNOTATION),
-    *(RETURNED_ANNOTATION, EVICTION_TIME_ANNOTATION),
+    *(RETURNED_ANNOTATION, EVICTION_TIME_ANNOTATION, BEYOND_GROUP_ANNOTATION),
 )
 """What an admission writes on a pod, and no simulated one has yet."""
 
