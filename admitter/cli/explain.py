@@ -76,7 +76,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         known = facts(taken)
         found = title_or_name(known, where, name, kind)
         if found is None:
-            raise typer.BadParameter(f"{given!r} is not {FORMS}; -n names the namespace")
+            raise typer.BadParameter(f"{given!r} is none of {FORMS}; -n names the namespace")
         _answer(known, controllers, where, found, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
