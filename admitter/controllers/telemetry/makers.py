@@ -69,12 +69,17 @@ class Makers:
             path = f"/apis/{GROUP}/v1/namespaces/{namespace}/replicasets/{quote(owner.name, safe='')}"
             with suppress(ClusterError):  # it is gone, or may not be read: then its pods alone tell
                 metadata = (await self.transport.get(path))["metadata"]
-                above = owner_of(metadata) if metadata.get("uid") == owner.uid else None
-                if above is not None and (above.group, above.kind) == (GROUP, "Deployment"):
-                    made = Subject(made.api_version, above.kind, namespace, above.name, above.uid)
-                self._above[owner.uid] = made
-                _bound(self._above)
+                if metadata["uid"] == owner.uid:
+                    self._above[owner.uid] = _above(made, owner_of(metadata))
+                    _bound(self._above)
         return self._above.get(owner.uid)
+
+
+def _above(made: Subject, owner: OwnerView | None) -> Subject:
+    """The Deployment of a ReplicaSet; itself without one."""
+    if owner is None or (owner.group, owner.kind) != (GROUP, "Deployment"):
+        return made
+    return Subject(made.api_version, owner.kind, made.namespace, owner.name, owner.uid)
 
 
 def _title(job: JobView) -> str:
