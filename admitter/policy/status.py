@@ -7,6 +7,7 @@ resource version that was decided on, so that nothing newer is overwritten.
 from collections.abc import Callable
 from datetime import datetime
 from math import ceil
+from typing import Final
 
 from admitter.api.conditions import (
     ActiveReason,
@@ -25,6 +26,7 @@ from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import display
 
 Clock = Callable[[], datetime]  # the current time, in UTC
+_HOLDS: Final = frozenset({ConditionType.QUOTA_RESERVED, ConditionType.ADMITTED})
 
 
 def merged(conditions: list[Json], *changes: Json) -> list[Json]:
@@ -238,7 +240,13 @@ def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
 
 def lowered(workload: WorkloadView, admission: Admission, term: tuple[int, int]) -> Json:
     """An admitted group that serves keeps this much of its admission; `term` as of `admitted`."""
-    return _of_version(workload, {"admission": _decided(admission, term)})
+    words = f"admitted by {queue_title(admission.queue)}, of which it keeps {_flavors_in_words(admission)}"
+    conditions = [
+        each | {"message": words} if each["type"] in _HOLDS and each["status"] == "True" else each
+        for each in workload.status.get("conditions") or ()
+    ]
+    fields = {"admission": _decided(admission, term), "conditions": conditions}
+    return _of_version(workload, fields)
 
 
 def active(

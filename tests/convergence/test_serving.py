@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 
+from admitter.cache.views import parse_workload
 from admitter.names import BEYOND_GROUP_ANNOTATION
 from tests.apiserver.loop import run
 from tests.apiserver.server import Fate
-from tests.convergence.pods import PodScene
+from tests.convergence.pods import SETS, PodScene
 from tests.convergence.test_random_operations import disturb
 
 
@@ -51,6 +52,8 @@ def test_a_set_asks_for_the_difference_when_it_grows_and_frees_it_when_it_shrink
         await scene.settled(lambda: scene.has_started("other"))
         assert running(scene) == ["other", "web-0"]
         assert workloads(scene) == ["Pod other", "PodGroup web"]
+        told = {each["message"] for each in scene.group_workload("web")["status"]["conditions"]}  # type: ignore[index]
+        assert told == {"admitted by ClusterQueue a, of which it keeps 1 cpu of any"}
         assert scene.excesses == []
         await scene.kill()
 
@@ -120,6 +123,25 @@ def test_a_pod_that_is_made_anew_has_the_place_of_the_one_before() -> None:
     run(story())
 
 
+def test_a_set_of_one_pod_keeps_its_place_while_that_is_made_anew() -> None:
+    async def story() -> None:
+        scene = serving(1)
+        await scene.start()
+        scene.serve("web", 1)
+        await scene.settled(lambda: running(scene) == ["web-0"])
+        scene.pod("other", priority="high")
+        uid = _uid(scene, "web-0")
+        scene.delete_pod("web-0")
+        await scene.settled(lambda: running(scene) == ["web-0"] and _uid(scene, "web-0") != uid)
+        scene.server.remove(f"{SETS}/web")
+        await scene.settled(lambda: running(scene) == ["other"])
+        assert workloads(scene) == ["Pod other"]
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
 def test_pods_that_ask_for_something_else_than_the_others_replace_them_one_by_one() -> None:
     async def story() -> None:
         scene = serving(4)
@@ -163,10 +185,15 @@ def _uid(scene: PodScene, name: str) -> str:
 
 
 async def rest(scene: PodScene, sets: tuple[str, ...]) -> None:
-    """Have sets without pods, and wait until they hold nothing."""
+    """Have sets without pods, and wait until they hold nothing; what was evicted before is over."""
     for name in sets:
         scene.scale(name, 0)
-    await scene.settled(lambda: not scene.server.objects["workloads"] and not running(scene))
+
+    def is_over() -> bool:
+        views = map(parse_workload, scene.server.objects["workloads"].values())
+        return all(view.finished for view in views) and not running(scene)
+
+    await scene.settled(is_over)
 
 
 async def story_of_chance(seed: int) -> None:

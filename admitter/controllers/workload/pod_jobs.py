@@ -31,6 +31,8 @@ SHORT_SECONDS: Final = 2.0
 """For so long a group may lack pods before its Workload says so: most are there by then."""
 RECORD_SECONDS: Final = 5.0
 """So long after a pod has succeeded its Workload remembers it: it may be deleted before the group is over."""
+REPLACED_SECONDS: Final = 10.0
+"""For so long a group without pods keeps its places, if its StatefulSet is to have some."""
 KEPT_SECONDS: Final = 3600.0
 """For so long a Workload stays that is over, once all pods of its group are gone."""
 
@@ -54,6 +56,8 @@ class GroupJobs:
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     # when what has succeeded is remembered, by UID of the Workload
     _due: dict[str, float] = field(default_factory=dict)
+    # since when a group has no pods though it is to have some, by UID of the Workload
+    _empty: dict[str, float] = field(default_factory=dict)
 
     def group_of(self, job: JobView) -> PodGroup | None:
         return self.world.pod_groups.get(job.uid)
@@ -99,6 +103,7 @@ class GroupJobs:
         group = self.group_of(job)
         if group is None:
             return True
+        self._empty.pop(workload.uid, None)
         free = pod_groups.places(workload, group) - group.running
         chosen: list[QueuedPod] = []
         rest: list[QueuedPod] = []
@@ -243,10 +248,25 @@ class GroupJobs:
                 await delete_workload(workload, self.transport)
         elif workload.admission is not None and workload.evicting:
             await self.free(workload)
+        elif workload.admission is not None and self._is_replaced(workload):
+            return
         elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
             await delete_workload(workload, self.transport)
         else:
             await self._is_awaited(workload)
+
+    def _is_replaced(self, workload: WorkloadView) -> bool:
+        """Whether a StatefulSet of which the last pod went is about to make it anew, as in a rollout."""
+        assert workload.job is not None
+        made_by = self.world.stateful_sets.get((workload.namespace, workload.job[0].rpartition("/")[2]))
+        now = self.clock().timestamp()
+        if made_by is not None and made_by.replicas > 0:
+            left = self._empty.setdefault(workload.uid, now) + REPLACED_SECONDS - now
+            if left > 0:
+                self.again(workload.key, left)
+                return True
+        self._empty.pop(workload.uid, None)
+        return False
 
     async def _is_awaited(self, workload: WorkloadView) -> bool:
         """Whether pods of an evicted group that waits may still be made anew; if not, it is over."""
