@@ -132,6 +132,14 @@ def test_pods_of_a_job_are_counted_with_it_alone(managing: Team, attacker: Attac
     assert len(managing.read("workloads.admitter.dev")["items"]) == 1
 
 
+def test_a_pod_that_requests_nothing_waits(managing: Team, attacker: Attacker) -> None:
+    made = bare(managing.namespace, "nothing")
+    del made["spec"]["containers"][0]["resources"]
+    attacker.create(made)
+    eventually(lambda: managing.reason("nothing") == "NothingRequested", what="a reason")
+    assert phase(managing, "nothing") == "Gated"
+
+
 def of_app(team: Team, app: str) -> dict[str, str]:
     """The phases of the pods of a Deployment or such, by name."""
     found = team.read("pods", f"--selector=app={app}")["items"]
