@@ -7,7 +7,8 @@ import pytest
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import Json, elastic_quota, job, local_queue
-from tests.cluster.pods import GATE, KUEUES_GROUP, KUEUES_QUEUE, QUEUE, USER, gates, maker, pod
+from tests.cluster.people import Person
+from tests.cluster.pods import GATE, KUEUES_GROUP, KUEUES_QUEUE, QUEUE, USER, gates, maker, owner, pod
 from tests.cluster.queued_pods import phase, pod_named
 from tests.cluster.team import Team
 from tests.cluster.test_validation import refused
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.cluster
 
 MANAGED = "admitter.dev/managed=true"
 QUOTA = "elastic-quota"
+ALL_PODS: Json = {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}
+MARKS = {"admitter.dev/workload": "x", "admitter.dev/cluster-queue": "x"}
 TIMES = 10
 """What depends on the order of policies shows itself when it is tried again and again."""
 
@@ -130,6 +133,51 @@ def test_pods_of_a_job_are_counted_with_it_alone(managing: Team, attacker: Attac
     assert QUEUE not in made["metadata"]["labels"]
     eventually(lambda: used(managing) == "1", what="a Job that is counted")
     assert len(managing.read("workloads.admitter.dev")["items"]) == 1
+
+
+def test_account_and_owner_together_say_what_is_counted_otherwise(managing: Team, attacker: Attacker) -> None:
+    namespace = managing.namespace
+    attacker.create(job(namespace, "work", queue=None), maker(namespace, "ReplicaSet", "set", None))
+    attacker.create(bare(namespace, "driver"))
+    of_job, of_set, of_pod = (
+        owner(managing.read(kind, name))
+        for kind, name in (("job", "work"), ("replicaset", "set"), ("pod", "driver"))
+    )
+    manager = Person(managing.cluster, namespace, "system:kube-controller-manager").may(ALL_PODS)
+    assert queue_by(manager, bare(namespace, owners=[of_job])) is None
+    assert queue_by(manager, bare(namespace, owners=[of_set])) == QUOTA
+    assert queue_of(attacker.user, bare(namespace, owners=[of_job])) == QUOTA
+    operator = Person(managing.cluster, namespace, f"{namespace}-operator").may(ALL_PODS)
+    role = f"{namespace}-operates"
+    right = ["--verb=operate", "--resource=jobkinds.admitter.dev", "--resource-name=Pod.v1"]
+    managing.cluster.run_kubectl("create", "clusterrole", role, *right)
+    managing.made.append(f"clusterrole/{role}")
+    bound = [f"--clusterrole={role}", f"--user={operator.name}"]
+    managing.cluster.run_kubectl("create", "clusterrolebinding", role, *bound)
+    managing.made.append(f"clusterrolebinding/{role}")
+    uid = {"admitter.dev/workload-uid": "x"}
+    marked = bare(namespace, labels=MARKS, annotations=uid, owners=[of_pod])
+    eventually(lambda: is_made(operator, marked), what="the operator's right")
+    assert queue_by(operator, marked) is None
+    assert queue_by(operator, bare(namespace, owners=[of_pod])) == QUOTA
+    with attacker.refused("only Jobs that are admitted have pods with them|are the marks of an admission"):
+        attacker.create(marked)
+
+
+def queue_by(person: Person, manifest: Json) -> str | None:
+    """The queue that a pod of a user would get; None if it would be left alone."""
+    made = person.makes(manifest, "--dry-run=server")
+    queue: str | None = made["metadata"].get("labels", {}).get(QUEUE)
+    assert gates(made) == ([GATE] if queue else [])
+    return queue
+
+
+def is_made(person: Person, manifest: Json) -> bool:
+    try:
+        person.makes(manifest, "--dry-run=server")
+    except KubectlError:
+        return False
+    return True
 
 
 def test_a_pod_that_requests_nothing_waits(managing: Team, attacker: Attacker) -> None:
