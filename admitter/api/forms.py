@@ -238,7 +238,14 @@ def _definition(spec: Type) -> Type:
 
 _RESOURCES: Final = several(fields(name=str, flavors=several(fields(name=str))))
 _ELASTIC_QUOTA: Final = _definition(
-    fields(min=_Quantities, max=_Quantities, namespaces=list[str], flavors=list[str], manageAllJobs=bool)
+    fields(
+        min=_Quantities,
+        max=_Quantities,
+        namespaces=list[str],
+        flavors=list[str],
+        manageAllJobs=bool,
+        manageAllPods=bool,
+    )
 )
 
 DESCRIBED: Final = "objects of kinds that are described"

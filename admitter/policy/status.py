@@ -21,6 +21,7 @@ from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
+from admitter.policy.defects import HARMLESS
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import display
@@ -267,7 +268,7 @@ def active(
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
     reason, message = problem or (ActiveReason.READY, "ready")
-    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NO_POLICY}
+    works = reason in {ActiveReason.READY, ActiveReason.NO_POLICY, *HARMLESS}
     change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)
