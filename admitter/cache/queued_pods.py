@@ -76,6 +76,7 @@ class QueuedPod(Meta):
     other_gates: tuple[str, ...]  # the scheduling gates that it has besides
     phase: str
     words: str  # why it failed
+    failed_at: float  # seconds since the epoch, as its conditions tell; 0: it has not failed, or they don't
     deleting: bool
     disrupted: bool  # whether an eviction has written down why it is deleted
     barred: str  # the mark of the last eviction that made sure that no start of it is on its way
@@ -166,6 +167,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         other_gates=tuple(gate for gate in gates if gate != POD_GATE),
         phase=intern(phase),
         words=str(status.get("message") or status.get("reason") or "") if phase == "Failed" else "",
+        failed_at=_last_change(status) if phase == "Failed" else 0.0,
         deleting="deletionTimestamp" in metadata,
         disrupted=any(
             each["type"] == "DisruptionTarget" and each.get("reason") == PREEMPTION_REASON
@@ -181,6 +183,12 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         runtime=shared(expected(annotations, {"template": {"spec": spec}})),
         owner=owner,
     )
+
+
+def _last_change(status: Json) -> float:
+    """When a condition of a pod changed last."""
+    times = (each.get("lastTransitionTime") for each in status.get("conditions") or ())
+    return max((seconds(time) for time in times if time), default=0.0)
 
 
 def _size(text: str) -> int:

@@ -39,6 +39,7 @@ from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
 from admitter.policy.injection import start_patch
+from admitter.policy.pod_groups import lapsed_of
 from admitter.quantities.amounts import InvalidQuantityError
 
 WORKERS: Final = 32
@@ -260,6 +261,8 @@ class Jobs:
             return
         if not await self.groups.admitted(job, workload, partial(self._start, workload=workload)):
             words = "its pods ask for something else than was admitted"
+            if lapsed_of(workload):
+                words += ", or came when their places had been given back"
             await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:
