@@ -33,13 +33,14 @@ class PodScene(Scene):
 
     Attributes:
         kubelet: runs pods.
+        sets: makes pods of StatefulSets.
         groups: how pods of each group are made, by its name.
     """
 
     def __init__(self, cpu: dict[str, int], **preemption: Json | str) -> None:
         super().__init__(cpu, **preemption)
         self.kubelet = Kubelet(self.server)
-        StatefulSetController(self.server, self._pod_of_set)
+        self.sets = StatefulSetController(self.server, self._pod_of_set)
         self.groups: dict[str, Json] = {}
         self._of_sets: dict[str, Json] = {}
         self._first_sizes: dict[str, int] = {}  # of StatefulSets, which their templates name ever after
