@@ -84,7 +84,7 @@ class QueuedPod(Meta):
     template: Json  # the fields of its spec that decide what it uses and where it may run
     oversized: int
     injected: str  # the record of what the admission put into it, as JSON
-    shape: str  # the same for pods of which those fields were the same before the admission
+    shape: str  # the same for pods of which those fields are the same, or were when they were started
     eviction_time: str
     runtime: Json  # what it says of its runtime
     owner: OwnerView | None
@@ -178,7 +178,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         template=template,
         oversized=size if size > LONGEST_TEMPLATE else 0,
         injected=injected,
-        shape=_shape(orjson.dumps(template, option=orjson.OPT_SORT_KEYS), injected),
+        shape=_started_as(injected) or _shape(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)),
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         runtime=shared(expected(annotations, {"template": {"spec": spec}})),
         owner=owner,
@@ -217,24 +217,34 @@ def group_workload(group: str, identity: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _shape(template: bytes, injected: str) -> str:
-    """The name of the pod set of pods with such a template."""
-    original = without_injected(orjson.loads(template), injected)
-    text = orjson.dumps(original, option=orjson.OPT_SORT_KEYS)
-    return intern(f"shape-{sha256(text).hexdigest()[:_DIGITS]}")
+def _shape(template: bytes) -> str:
+    """The name of the pod set of pods that wait with such a template."""
+    return intern(f"shape-{sha256(template).hexdigest()[:_DIGITS]}")
+
+
+@lru_cache(maxsize=1024)
+def _started_as(injected: str) -> str:
+    """The pod set of a pod that was started, as its start has written it down; empty for others.
+
+    Users may still add tolerations, and lower requests: the pod keeps its place, and leaves no other free.
+    """
+    name, _ = _record(injected)
+    return intern(name)
+
+
+def _record(injected: str) -> tuple[str, Json]:
+    """The pod set for which an admission has put something into a pod, and what; empty if nothing tells."""
+    try:
+        record = orjson.loads(injected) if injected else None
+    except orjson.JSONDecodeError:
+        return "", {}
+    name, of_set = next(iter(record.items()), ("", {})) if isinstance(record, dict) else ("", {})
+    return (name, of_set) if isinstance(of_set, dict) else ("", {})
 
 
 def without_injected(template: Json, injected: str) -> Json:
     """A pod's template as its user wrote it, without what an admission has put in."""
-    try:
-        record = orjson.loads(injected) if injected else None
-    except orjson.JSONDecodeError:
-        return template
-    if not isinstance(record, dict):
-        return template
-    of_set = next(iter(record.values()), None)
-    if not isinstance(of_set, dict):
-        return template
+    _, of_set = _record(injected)
     selector, tolerations = of_set.get("nodeSelector"), of_set.get("tolerations")
     if not isinstance(selector, dict) or not isinstance(tolerations, list):
         return template

@@ -137,7 +137,7 @@ class PodScene(Scene):
 
     def _found(self, uid: str) -> PodGroup | None:
         """A group as it is now, by its UID or its name."""
-        views = map(parse_queued_pod, self._queued())
+        views = self.parsed(parse_queued_pod, self._queued())
         members = [view for view in views if view.group and uid in {view.group_uid, view.group}]
         group = PodGroup(members[0]) if members else None
         for member in members:

@@ -3,9 +3,11 @@
 import asyncio
 
 from admitter.cache.views import timestamp
+from admitter.cache.world import workload_path
 from tests.apiserver.loop import run
-from tests.apiserver.server import clock
+from tests.apiserver.server import Fate, clock
 from tests.convergence.pods import PODS, PodScene
+from tests.convergence.scene import TEAM
 
 
 def failing_first(scene: PodScene) -> None:
@@ -202,6 +204,76 @@ def test_a_pod_that_failed_in_an_earlier_life_of_its_group_does_not_end_the_next
         again = scene.group("victim", 2, first=2, priority="low", retriable_in_group="false")
         await scene.settled(lambda: scene.started(again) == 2)
         await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "JobSucceeded"))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def late(scene: PodScene, name: str) -> None:
+    """The first start of a pod reaches the API server late, and others not at all."""
+    paths: list[str] = []
+    fates = iter([Fate.LATE])
+
+    def fate() -> Fate:
+        return next(fates, Fate.LOST) if paths[-1] == f"{PODS}/{name}" and scene.is_gated(name) else Fate.DONE
+
+    scene.server.called.append(lambda path, _: paths.append(path))
+    scene.server.fate = fate
+
+
+def test_a_group_that_fails_gives_nothing_back_while_a_start_is_on_its_way() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2})
+        scene.kubelet.lasts = lambda pod: 1.0 if pod["metadata"]["name"] == "tune-0" else 100.0
+        scene.kubelet.phase = lambda pod: "Failed" if pod["metadata"]["name"] == "tune-0" else "Succeeded"
+        late(scene, "tune-1")
+        await scene.start()
+        scene.group("tune", 2, retriable_in_group="false")
+        await scene.server.until(lambda: scene.has_started("tune-0"))
+        scene.pod("next", cpu=2)
+        await scene.settled(lambda: scene.has_started("next"))
+        await asyncio.sleep(20)
+        assert scene.says("tune", "Finished") == ("True", "JobFailed")
+        assert scene.find_pod("tune-1") is None or not scene.has_started("tune-1")
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_deleted_workload_gives_nothing_back_while_a_start_of_its_group_is_on_its_way() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2})
+        scene.kubelet.lasts = lambda _: 100.0
+        late(scene, "tune-1")
+        await scene.start()
+        scene.group("tune", 2)
+        await scene.server.until(lambda: scene.has_started("tune-0"))
+        workload = scene.group_workload("tune")
+        assert workload is not None
+        scene.pod("next", cpu=2)
+        scene.server.remove(workload_path((TEAM, workload["metadata"]["name"])))
+        await asyncio.sleep(20)
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_pod_keeps_its_place_though_its_user_adds_tolerations_once_it_runs() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2})
+        scene.kubelet.lasts = lambda _: 500.0
+        await scene.start()
+        pods = scene.group("tune", 2)
+        await scene.settled(lambda: scene.started(pods) == 2)
+        scene.server.write(
+            f"{PODS}/tune-0", {"spec": {"tolerations": [{"key": "mine", "operator": "Exists"}]}}
+        )
+        scene.group("tune", 1, size=2, first=2)
+        await scene.server.until(lambda: scene.find_pod("tune-2") is None)
+        assert scene.started(pods) == 2
         assert scene.excesses == []
         await scene.kill()
 

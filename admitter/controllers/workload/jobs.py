@@ -200,7 +200,8 @@ class Jobs:
             return
         over = self.groups.end_of(job, workload) if is_group(workload) else end_of(job, workload)
         if over is not None:
-            await self._finish(job, workload, *over)
+            if not is_group(workload) or await self.groups.without_waiting(job):
+                await self._finish(job, workload, *over)
         elif workload.admission is None:
             await self._waiting(job, workload)
         elif workload.evicting or self.eviction.wanted(workload) is not None:

@@ -251,6 +251,16 @@ class GroupJobs:
             return True
         return await self._is_awaited(workload) and group.waiting.total() > 0
 
+    async def without_waiting(self, job: JobView) -> bool:
+        """Delete pods of a group that wait, since it is over; whether none runs.
+
+        The start of one may be on its way: it must not arrive once the quota is free.
+        """
+        group = self.group_of(job)
+        if group is not None:
+            await side_by_side(self._delete(pod, group) for pod in group.pods(gated=True))
+        return group is None or not group.running.total()
+
     async def over(self, job: JobView) -> None:
         """The Workload of a group is over: pods that are made now are too many, or begin a new life of it."""
         group = self.group_of(job)
