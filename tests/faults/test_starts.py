@@ -1,4 +1,4 @@
-"""The check of queued pods finds each rule that is broken, and nothing in courses that are right."""
+"""The check of queued pods finds each rule that is broken, and nothing in histories that are right."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def history() -> History:
     return History()
 
 
-def test_a_course_that_is_right_has_no_finding(history: History) -> None:
+def test_a_history_that_is_right_has_no_finding(history: History) -> None:
     history.started()
     history.pod(0, "failed")
     history.pod(2, "gated")
