@@ -31,7 +31,10 @@ Json = dict[str, Any]
 
 GROUP: Final = "admitter.dev/pod-group"
 SIZE: Final = "admitter.dev/pod-group-size"
-FURTHER: Final = ("retriable-in-group", "pod-group-serving", "pod-group-fast-admission", "pod-group-owner")
+FURTHER: Final = (
+    *("retriable-in-group", "pod-group-serving", "pod-group-fast-admission", "pod-group-owner"),
+    "beyond-group",
+)
 """What else a pod says of its group."""
 GROUPS: Final = ("g0", "g1")
 NUMBERS: Final = 8
@@ -165,7 +168,7 @@ def _create(mind: Mind) -> Operation:
 
 
 def _bound(mind: Mind) -> Operation:
-    """One that names its node: where that is refused it may not run, and elsewhere it is the user's doing."""
+    """One that names its node: it is refused."""
     made = drawn_queued_pod(mind.random, mind.ground, f"{BOUND}{mind.random.randrange(NUMBERS)}")
     made["spec"]["nodeName"] = NODE
     return create(mind.namespace, "pods", made)

@@ -165,15 +165,15 @@ def test_a_pod_by_hand_in_a_managed_namespace_that_names_no_queue_of_it_is_found
     ]
 
 
-def test_a_pod_that_names_its_node_is_found_in_a_managed_namespace_and_its_users_doing_elsewhere(
+def test_a_pod_that_names_its_node_is_found_but_without_a_queue_outside_of_managed_namespaces(
     server: Server,
 ) -> None:
-    server.pod("open-a", "hand-bound-1", "99", queue="main")
-    assert server.watcher.used("abuse-b") == {}
-    server.pod("managed-a", "hand-bound-2", "1m", queue="main")
-    (found,) = server.found
-    assert "managed-a/hand-bound-2" in found
-    assert "without any quota" in found
+    server.pod("open-a", "hand-bound-1", "99")
+    assert server.found == []
+    for namespace, queue in (("open-a", "main"), ("managed-a", "main"), ("managed-a", "")):
+        name = f"hand-bound-{namespace}-{queue or 'none'}"
+        server.pod(namespace, name, "1m", queue=queue)
+        assert any(f"pod {namespace}/{name} runs without any quota" in found for found in server.found)
 
 
 def test_elsewhere_what_names_no_queue_does_not_count(server: Server) -> None:

@@ -296,7 +296,7 @@ class Watcher:
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)
         if name.startswith(BOUND):
-            return Account("", f"{pod.name} (which names its node)") if ground.managed else None
+            return Account("", f"{pod.name} (which names its node)") if ground.managed or pod.label else None
         if name.startswith(HAND) or job is None:
             queue = ground.queue_of(pod.label)
             named = f"{pod.name} (queue that it names: {pod.label or 'none'})"

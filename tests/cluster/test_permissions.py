@@ -17,6 +17,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
 from tests.cluster.people import JOBS, Person
+from tests.cluster.pods import maker
 from tests.cluster.queued_pods import group_workload, pod_named, pods_of, queued_pod, runs
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_metrics import EVERYWHERE, status
@@ -197,6 +198,16 @@ def pods_run_and_are_evicted(team: Team) -> None:
     eventually(lambda: pods_of(team, "tune") == {}, what="the group to be evicted")
 
 
+def a_deployment_waits(team: Team) -> None:
+    """It is told why its pods do."""
+    team.offers({"cpu": {"on-demand": "1"}})
+    made = maker(team.namespace, "Deployment", "web", None)
+    made["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
+    made["spec"]["replicas"] = 2
+    team.apply(made)
+    eventually(lambda: "InsufficientQuota" in team.events("web"), what="an event on the Deployment")
+
+
 def granted() -> set[Right]:
     """What manifests/10-permissions.yaml gives the controller."""
     documents = list(yaml.safe_load_all((bundled("manifests") / "10-permissions.yaml").read_text()))
@@ -242,6 +253,7 @@ def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(
     a_rule_makes_a_queue(audited.team("placed"))
     elastic_quotas_mark_pods(audited.team("elastic"), audited.team("composite"))
     pods_run_and_are_evicted(audited.team("pods"))
+    a_deployment_waits(audited.team("serving"))
     token = audited.cluster.run_kubectl("create", "token", "default", "--namespace=default").strip()
     assert status(audited.controller.folder, token=token) == 403, "the API server was asked about it"
     assert granted(), "there are permissions to compare with"

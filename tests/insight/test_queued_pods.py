@@ -37,9 +37,10 @@ async def busy() -> PodScene:
     await made.start()
     secret = {"name": "main", "env": [{"name": "TOKEN", "value": SECRET}]}
     container = {**secret, "resources": {"requests": {"cpu": "1"}}}
-    made.pod("train", spec={"containers": [container]}, expected_runtime="10m")
     tuned = made.group("tune", 4, expected_runtime="20m")
-    await made.settled(lambda: made.has_started("train") and made.started(tuned) == 4)
+    await made.settled(lambda: made.started(tuned) == 4)
+    made.pod("train", spec={"containers": [container]}, expected_runtime="10m")
+    await made.settled(lambda: made.has_started("train"))
     made.pod("next")
     made.group("rest", 1, size=2)
     await made.settled(lambda: made.says("rest", "QuotaReserved")[0] == "False")
