@@ -59,6 +59,9 @@ SERVING_ANNOTATION = f"{GROUP}/pod-group-serving"
 FAST_ADMISSION_ANNOTATION = f"{GROUP}/pod-group-fast-admission"
 """On a pod of a group, with the value true: the group is admitted before all of its pods are there."""
 
+BEYOND_GROUP_ANNOTATION = f"{GROUP}/beyond-group"
+"""On a pod of a group that serves, by the controller alone: for want of a place it is queued by itself."""
+
 KIND_ANNOTATION = f"{GROUP}/kind"
 """On a Workload: the kind of what it was made for, as `kubectl get workloads` shows it."""
 

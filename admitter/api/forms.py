@@ -238,7 +238,14 @@ def _definition(spec: Type) -> Type:
 
 _RESOURCES: Final = several(fields(name=str, flavors=several(fields(name=str))))
 _ELASTIC_QUOTA: Final = _definition(
-    fields(min=_Quantities, max=_Quantities, namespaces=list[str], flavors=list[str], manageAllJobs=bool)
+    fields(
+        min=_Quantities,
+        max=_Quantities,
+        namespaces=list[str],
+        flavors=list[str],
+        manageAllJobs=bool,
+        manageAllPods=bool,
+    )
 )
 
 DESCRIBED: Final = "objects of kinds that are described"
@@ -262,6 +269,7 @@ _FORMS: Final[dict[str, Type]] = {
     "limitranges": fields(metadata=_DATED, spec=limit_range(_Quantities)),
     "resourcequotas": fields(metadata=_NAMED, spec=fields(hard=_Quantities)),
     "nodes": _NODE,
+    "statefulsets": fields(metadata=_NAMED, spec=fields(replicas=Count | None)),
     "priorityclasses": fields(metadata=_DATED, value=needed(Priority), globalDefault=bool),
     "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
     "namespaces": fields(metadata=_NAMED),

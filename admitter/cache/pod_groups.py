@@ -4,7 +4,7 @@ A group is no object of the API server: it is what its pods say. What is added u
 time, so that a change in a group of a thousand costs no more than one in a group of two.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
@@ -12,6 +12,7 @@ from typing import Final
 
 from admitter.cache.job_resources import POD_GROUP, PodSetView, titled
 from admitter.cache.queued_pods import QueuedPod, pod_job, without_injected
+from admitter.cache.stateful_sets import StatefulSetView
 from admitter.cache.views import JobView, Json
 from admitter.client.sharing import shared
 from admitter.client.store import Key, Store
@@ -54,6 +55,8 @@ class PodGroup:
         failed: how many have failed.
         leaving: how many of the running ones are being deleted.
         lost: how many have failed that no other pod may take the place of.
+        apart: its pods that are queued by themselves, since it has no place for them, and have not ended.
+        replicas: how many pods its StatefulSet is to have; None: it is not known to have one.
     """
 
     def __init__(self, pod: QueuedPod) -> None:
@@ -63,13 +66,16 @@ class PodGroup:
         self.waiting, self.running = Counter[str](), Counter[str]()
         self.succeeded: dict[str, dict[str, str]] = {}
         self.gone: dict[str, dict[str, str]] = {}
+        self.apart: dict[str, QueuedPod] = {}
         self.failed = self.leaving = self.lost = 0
+        self.replicas: int | None = None
         self.created = pod.created
         self._waiting_sizes, self._running_sizes = Counter[int](), Counter[int]()
         self._oversized = Counter[int]()
         self._flags = Counter[str]()
         self._templates: dict[str, Json] = {}
         self._oldest: QueuedPod | None = pod
+        self._newest: QueuedPod | None = pod
 
     def put(self, old: QueuedPod | None, new: QueuedPod | None) -> None:
         """A pod came, changed or went."""
@@ -81,11 +87,28 @@ class PodGroup:
             stays = new is not None or bool(self.members)  # what is under way may ask one that is gone
             if self._oldest is not None and self._oldest.uid == old.uid and stays:
                 self._oldest = None
+            if stays:
+                self._age_again(old)
         if new is not None:
             self.members[new.name] = new
             self._add(new, 1)
             if self._oldest is not None and _is_alive(new):
                 self._oldest = min(new, self._oldest, key=_age) if _is_alive(self._oldest) else new
+            if self._newest is not None and _is_alive(new):
+                self._newest = max(new, self._newest, key=_age) if _is_alive(self._newest) else new
+
+    def put_apart(self, old: QueuedPod | None, new: QueuedPod | None) -> None:
+        """A pod that is queued by itself came, changed or went."""
+        if old is not None:
+            del self.apart[old.name]
+            self._age_again(old)
+        if new is not None:
+            self.apart[new.name] = new
+            self._newest = max(new, self._newest, key=_age) if self._newest is not None else None
+
+    def _age_again(self, gone: QueuedPod) -> None:
+        if self._newest is not None and self._newest.uid == gone.uid:
+            self._newest = None
 
     def _add(self, pod: QueuedPod, by: int) -> None:
         self._flags.update(dict.fromkeys(_flags(pod), by))
@@ -123,6 +146,14 @@ class PodGroup:
         return self._oldest
 
     @property
+    def newest(self) -> QueuedPod:
+        """The newest likewise, also of those that are queued by themselves."""
+        if self._newest is None:
+            pods = [*self.members.values(), *self.apart.values()]
+            self._newest = max(filter(_is_alive, pods), key=_age, default=None) or max(pods, key=_age)
+        return self._newest
+
+    @property
     def serving(self) -> bool:
         return self._flags["serving"] > 0
 
@@ -138,7 +169,13 @@ class PodGroup:
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes that pods of it name: of those that run, if any do; else of those that wait."""
+        """The sizes that pods of it name: of those that run, if any do; else of those that wait.
+
+        One that serves may change its size: its StatefulSet says how many it is to have, or its newest pod.
+        """
+        if self.serving:
+            size = self.replicas if self.replicas is not None else self.newest.size
+            return [max(0, size - len(self.apart))]
         named = self._running_sizes if any(self.running.values()) else self._waiting_sizes
         return sorted(size for size, pods in named.items() if pods > 0)
 
@@ -224,7 +261,8 @@ class PodGroup:
     def _asked(self, *, runs: bool) -> dict[str, int]:
         """How many pods of a shape it asks for: those that are missing are taken as of the oldest's shape."""
         asked = self.alive
-        missing = self.size - asked.total() - sum(map(len, self.succeeded.values()))
+        ended = 0 if self.serving else sum(map(len, self.succeeded.values()))
+        missing = self.size - asked.total() - ended
         if self.fast and not runs and missing > 0 and len(self.sizes) == 1:
             asked[self.oldest.shape] += missing
         return dict(asked)
@@ -273,39 +311,107 @@ def _flags(pod: QueuedPod) -> list[str]:
 class PodGroups:
     """All groups of queued pods."""
 
-    def __init__(self, pods: Store[QueuedPod]) -> None:
+    def __init__(self, pods: Store[QueuedPod], sets: Store[StatefulSetView]) -> None:
         # with the names of GroupViews; a group of the same identity may come again once it is gone
         self.jobs: Store[JobView] = Store(remembered=0)
         self._groups: dict[str, PodGroup] = {}
         self._looks: dict[str, tuple[object, ...]] = {}
+        # pods that are queued by themselves, by UID of their group, also if that has no others
+        self._apart: dict[str, dict[str, QueuedPod]] = {}
+        self._by_owner: defaultdict[str, set[str]] = defaultdict(set)
         self._versions = count(1)
+        self._sets = sets
         pods.follow(self._changed)
+        sets.listen(self._set_changed)
 
     def get(self, uid: str) -> PodGroup | None:
         """A group by its UID."""
         return self._groups.get(uid)
 
     def _changed(self, old: QueuedPod | None, new: QueuedPod | None) -> None:
-        before = old.group_uid if old is not None and old.queued else ""
-        after = new.group_uid if new is not None and new.queued else ""
+        before = old.group_uid if old is not None and old.queued and old.is_member else ""
+        after = new.group_uid if new is not None and new.queued and new.is_member else ""
         if before and before != after:
             self._put(before, old, None)
         if after and new is not None:
             if after not in self._groups:
-                self._groups[after] = PodGroup(new)
+                self._groups[after] = self._made(new)
             self._put(after, old if before == after else None, new)
+        self._put_apart(_apart(old), _apart(new))
+
+    def _made(self, pod: QueuedPod) -> PodGroup:
+        """A group, of which this is the first pod."""
+        group = PodGroup(pod)
+        for apart in self._apart.get(group.uid, {}).values():
+            group.put_apart(None, apart)
+        if group.owner is not None:
+            self._by_owner[group.owner.uid].add(group.uid)
+            group.replicas = self._replicas(group)
+        return group
+
+    def _replicas(self, group: PodGroup) -> int | None:
+        """How many pods the StatefulSet is to have that has the name of a group and is its owner."""
+        found = self._sets.get((group.namespace, group.name))
+        return found.replicas if found is not None and found.uid == _owner_uid(group) else None
+
+    def _put_apart(self, old: QueuedPod | None, new: QueuedPod | None) -> None:
+        if old is not None and new is not None and old.uid == new.uid:
+            return  # its age and what it says of the group stay
+        for before, after in ((old, None), (None, new)):
+            pod = before or after
+            if pod is None:
+                continue
+            apart = self._apart.setdefault(pod.group_uid, {})
+            if after is not None:
+                apart[after.name] = after
+            else:
+                del apart[pod.name]
+            if not apart:
+                del self._apart[pod.group_uid]
+            group = self._groups.get(pod.group_uid)
+            if group is not None:
+                group.put_apart(before, after)
+                self._look(group.uid)
+
+    def _set_changed(self, old: StatefulSetView | None, new: StatefulSetView | None) -> None:
+        for owner in {view.uid for view in (old, new) if view is not None}:
+            for uid in list(self._by_owner.get(owner, ())):
+                self._groups[uid].replicas = self._replicas(self._groups[uid])
+                self._look(uid)
 
     def _put(self, uid: str, old: QueuedPod | None, new: QueuedPod | None) -> None:
         group = self._groups[uid]
         group.put(old, new)
         if not group.members:
             del self._groups[uid], self._looks[uid]
+            self._forget_owner(group)
             self.jobs.delete(group_key(group), uid)
             return
+        self._look(uid)
+
+    def _forget_owner(self, group: PodGroup) -> None:
+        owner = _owner_uid(group)
+        if owner in self._by_owner:
+            self._by_owner[owner].discard(group.uid)
+            if not self._by_owner[owner]:
+                del self._by_owner[owner]
+
+    def _look(self, uid: str) -> None:
+        """Have the view of a group made anew if it has changed."""
+        group = self._groups[uid]
         look = group.look()
         if self._looks.get(uid) != look:
             self._looks[uid] = look
             self.jobs.apply(group.view(next(self._versions)))
+
+
+def _apart(pod: QueuedPod | None) -> QueuedPod | None:
+    """A pod, if it is queued by itself since its group has no place for it, and has not ended."""
+    return pod if pod is not None and pod.queued and pod.beyond and not pod.over else None
+
+
+def _owner_uid(group: PodGroup) -> str:
+    return group.owner.uid if group.owner is not None else ""
 
 
 def group_key(group: PodGroup) -> Key:

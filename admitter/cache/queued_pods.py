@@ -32,6 +32,7 @@ from admitter.client.sharing import shared
 from admitter.client.store import Store, Unreadable, either
 from admitter.convert.pod_sets import kept_template
 from admitter.names import (
+    BEYOND_GROUP_ANNOTATION,
     EVICTION_TIME_ANNOTATION,
     FAST_ADMISSION_ANNOTATION,
     INJECTED_ANNOTATION,
@@ -70,6 +71,7 @@ class QueuedPod(Meta):
     retriable: bool  # whether another pod of the group may take its place if it fails
     serving: bool
     fast: bool
+    beyond: bool  # whether its group, which serves, had no place for it: it is queued by itself
     gated: bool
     other_gates: tuple[str, ...]  # the scheduling gates that it has besides
     phase: str
@@ -103,6 +105,11 @@ class QueuedPod(Meta):
         return self.gated or self.marked
 
     @property
+    def is_member(self) -> bool:
+        """Whether it is admitted with a group."""
+        return bool(self.group) and not self.beyond
+
+    @property
     def over(self) -> bool:
         """Whether it has come to its end."""
         return self.phase in {"Succeeded", "Failed"}
@@ -131,9 +138,10 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
     gates = [str(gate["name"]) for gate in spec.get("schedulingGates") or ()]
     owner, queue, group = owner_of(metadata), labels[QUEUE_LABEL], labels.get(POD_GROUP_LABEL, "")
     identity = group_identity(metadata, group, queue, owner) if group else ""
+    beyond = bool(group) and annotations.get(BEYOND_GROUP_ANNOTATION, "") == "true"
     name = (
         group_workload(group, identity)
-        if group
+        if group and not beyond
         else workload_name(f"pod/{metadata['name']}", metadata["uid"])
     )
     template = kept_template(spec)
@@ -147,13 +155,14 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         *meta(metadata),
         queue=intern(queue),
         created=seconds(metadata["creationTimestamp"]),
-        workload=intern(name) if group else name,
+        workload=intern(name) if group and not beyond else name,
         group=intern(group),
         group_uid=intern(identity),
         size=_size(annotations.get(POD_GROUP_SIZE_ANNOTATION, "")) if group else 0,
         retriable=annotations.get(RETRIABLE_ANNOTATION, "") != "false",
         serving=annotations.get(SERVING_ANNOTATION, "") == "true",
         fast=annotations.get(FAST_ADMISSION_ANNOTATION, "") == "true",
+        beyond=beyond,
         gated=POD_GATE in gates,
         other_gates=tuple(gate for gate in gates if gate != POD_GATE),
         phase=intern(phase),
@@ -272,7 +281,7 @@ def pod_job(pod: QueuedPod) -> JobView:
         ),
         template_metadata=pod.marks,
         status=_status(pod.gated, pod.phase, pod.words),
-        pod_sets=(PodSetView(pod.shape if pod.group else POD_SET, 1, pod.template, pod.marks, ()),),
+        pod_sets=(PodSetView(pod.shape if pod.is_member else POD_SET, 1, pod.template, pod.marks, ()),),
         resource=POD,
         owner=pod.owner,
     )
@@ -314,7 +323,7 @@ class PodJobs:
         self.jobs.unreadable_changed(known)
 
     def _changed(self, old: QueuedPod | None, new: QueuedPod | None) -> None:
-        if new is not None and new.queued and not new.group:
+        if new is not None and new.queued and not new.is_member:
             self.jobs.apply(pod_job(new))
-        elif old is not None and old.queued and not old.group:
+        elif old is not None and old.queued and not old.is_member:
             self.jobs.delete((old.namespace, either(old, new).title), old.uid)

@@ -15,6 +15,7 @@ from admitter.cache.ownership import Owners, Shards
 from admitter.cache.pod_groups import PodGroups
 from admitter.cache.pod_views import PodView, parse_pod
 from admitter.cache.queued_pods import PodJobs, QueuedPod, parse_queued_pod, pod_job
+from admitter.cache.stateful_sets import parse_stateful_set
 from admitter.cache.views import (
     JobView,
     Meta,
@@ -55,7 +56,11 @@ class World:
         self.read_queued_pods = Source("/api/v1/pods", parse_queued_pod, QUEUE_LABEL, fitted=fits)
         self.queued_pods = self.read_queued_pods.store
         self.jobs.include(PodJobs(self.queued_pods).jobs)
-        self.pod_groups = PodGroups(self.queued_pods)
+        # users that ask may lack the right to read them: then pods tell what size their group has
+        path = "/apis/apps/v1/statefulsets"
+        sets = self._source(path, parse_stateful_set, selector=QUEUE_LABEL, optional=True)
+        self.stateful_sets = sets.store
+        self.pod_groups = PodGroups(self.queued_pods, self.stateful_sets)
         self.jobs.include(self.pod_groups.jobs)
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)

@@ -17,8 +17,8 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A Job, a Workload or an object of a described kind: NAME, job/NAME, wl/NAME or KIND/NAME. "
-            "By default all of the namespace.",
+            help="A Job, a queued pod, a group of pods, an object of a described kind, or a Workload: NAME, "
+            "job/NAME, pod/NAME, podgroup/NAME, KIND/NAME or wl/NAME. By default all of the namespace.",
             metavar="NAME",
         ),
     ] = None,

@@ -15,7 +15,7 @@ _BEFORE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]*")
 """What can be meant as a kind or a namespace. No cluster has a name with a slash; a snapshot may."""
 _DESCRIBED: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?")
 """What can be a kind that a JobKind describes, with or without its group."""
-FORMS: Final = "NAME, job/NAME or wl/NAME"
+FORMS: Final = "NAME, job/NAME, pod/NAME, podgroup/NAME, wl/NAME"
 """The forms in which every cluster has names; those of its described kinds come on top."""
 _SHORT: Final = {
     "ns": "Namespace",
@@ -73,9 +73,9 @@ def one_named(
     if found == "Pod" and described and name:
         return "pod", name
     if found is None:
-        raise typer.BadParameter(f"{text!r} is not {forms}; -n names the namespace")
+        raise typer.BadParameter(f"{text!r} is none of {forms}; -n names the namespace")
     if found not in kinds or not name:
-        raise typer.BadParameter(f"{text!r} is not {forms}")
+        raise typer.BadParameter(f"{text!r} is none of {forms}")
     return found, name
 
 

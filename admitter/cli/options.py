@@ -39,7 +39,8 @@ Filenames = Annotated[
 JobName = Annotated[
     str,
     typer.Argument(
-        help="A Job, a Workload or an object of a described kind: NAME, job/NAME, wl/NAME or KIND/NAME.",
+        help="A Job, a queued pod, a group of pods, an object of a described kind, or a Workload: "
+        "NAME, job/NAME, pod/NAME, podgroup/NAME, KIND/NAME or wl/NAME.",
         metavar="NAME",
     ),
 ]

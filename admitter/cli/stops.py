@@ -13,7 +13,7 @@ from admitter.api.conditions import ConditionType
 from admitter.cache.world import collection_path
 from admitter.cli.complaints import CommandError
 from admitter.cli.looking import Namespace, ask_beside, namespace_of, warn
-from admitter.cli.named import PLURALS, missing, one_named
+from admitter.cli.named import FORMS, PLURALS, missing, one_named
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import ApiError, DeniedError, NotFoundError
 from admitter.names import GENERATED_BY_LABEL
@@ -32,7 +32,8 @@ _QUEUES: Final = {"ClusterQueue", "LocalQueue"}
 Works = Annotated[
     list[str],
     typer.Argument(
-        help="Jobs, Workloads or objects of described kinds: job/NAME, wl/NAME, KIND/NAME or NAME.",
+        help="Jobs, queued pods, groups of pods, objects of described kinds, or Workloads: job/NAME, "
+        "pod/NAME, podgroup/NAME, KIND/NAME, wl/NAME or NAME.",
         metavar="NAME",
     ),
 ]
@@ -42,7 +43,8 @@ Queues = Annotated[
 Targets = Annotated[
     list[str],
     typer.Argument(
-        help="cq/NAME, lq/NAME, job/NAME, wl/NAME, KIND/NAME, or the NAME of a Job.", metavar="TARGET"
+        help="cq/NAME, lq/NAME, job/NAME, pod/NAME, podgroup/NAME, wl/NAME, KIND/NAME, or the NAME of a Job.",
+        metavar="TARGET",
     ),
 ]
 
@@ -123,9 +125,7 @@ def _target(text: str, *, described: bool = True) -> Target:
     Raises:
         BadParameter: it names no kind that can be stopped.
     """
-    return Target(
-        *one_named(text, _KINDS, "NAME, job/NAME, wl/NAME, cq/NAME or lq/NAME", described=described)
-    )
+    return Target(*one_named(text, _KINDS, f"{FORMS}, cq/NAME, lq/NAME", described=described))
 
 
 def _queues(texts: Iterable[str], command: str) -> list[Target]:

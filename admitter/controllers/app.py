@@ -19,6 +19,7 @@ from admitter.controllers.quota_status.job_kinds import JobKindConditions
 from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
+from admitter.controllers.telemetry.makers import Makers
 from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
@@ -71,7 +72,8 @@ class App:
         self.events = Events(transport, clock, pace)
         self.refused = RefusedStarts()
         gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
-        self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace)
+        makers = Makers(world, self.events, transport)
+        self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace, makers)
         self.marks = Marks(world, self.engine.capacity, transport, pace)
         self.job_kinds = JobKindConditions(world, self.kinds, transport)
         self.statuses = QuotaStatuses(

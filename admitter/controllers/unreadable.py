@@ -27,6 +27,7 @@ KINDS: Final = {
     "namespaces": ("v1", "Namespace"),
     "resourcequotas": ("v1", "ResourceQuota"),
     "nodes": ("v1", "Node"),
+    "statefulsets": ("apps/v1", "StatefulSet"),
     "limitranges": ("v1", "LimitRange"),
     "priorityclasses": ("scheduling.k8s.io/v1", "PriorityClass"),
     "runtimeclasses": ("node.k8s.io/v1", "RuntimeClass"),

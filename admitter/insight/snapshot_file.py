@@ -48,7 +48,7 @@ _SETTINGS: Final = fields(
     gpuResources=needed(dict[str, Annotated[int, Field(ge=1)] | None]),
 )
 _FILE: Final = fields(taken=needed(str), settings=needed(_SETTINGS), objects=needed(dict[str, list[Any]]))
-_OWNED: Final = frozenset({"jobs", "pods", QUEUED_PODS, "workloads"})
+_OWNED: Final = frozenset({"jobs", "pods", QUEUED_PODS, "statefulsets", "workloads"})
 """Kinds with labels that users choose freely."""
 _ENDS: Final = ("activeDeadlineSeconds",)
 """Fields that bound the runtime of a Job's pods."""
@@ -147,6 +147,7 @@ _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
     QUEUED_PODS: _queued_pod,
     "nodes": _node,
     "namespaces": lambda _: {},
+    "statefulsets": lambda raw: {"spec": {"replicas": (raw.get("spec") or {}).get("replicas")}},
     "resourcequotas": _resource_quota,
 }
 

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 TOLD: Final = {"workloads", "localqueues", "elasticquotas"}
 """Plurals of kinds that tell users of a namespace what becomes of their Jobs."""
-OF_A_NAMESPACE: Final = TOLD | {"jobs", "pods", QUEUED_PODS, "limitranges"}
+OF_A_NAMESPACE: Final = TOLD | {"jobs", "pods", QUEUED_PODS, "statefulsets", "limitranges"}
 """Plurals of kinds that the role `view` in a namespace lets read."""
 
 

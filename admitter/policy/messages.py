@@ -76,6 +76,8 @@ def waiting_message(refusal: Refusal, queue: str = "", use: Use | None = None) -
             return _shortage(refusal, queue, use)
 
 
+_DIGEST: Final = re.compile(r"(shape-[0-9a-f]{6})[0-9a-f]{18}")
+"""The name of a pod set of a group, and what tells it from the others of its Workload in messages."""
 _IN_USE: Final = re.compile(
     r"\S+ of (\S+ \S+(?: \(of which \S+ are its own\))?(?: of \S+)? in use)"
     r"(?:, \S+ kept for others)?, \S+ free"
@@ -139,6 +141,11 @@ def _share(share: Share) -> str:
     return "without a weight all" if endless else f"a weighted share of {float(size):.3g}"
 
 
+def pod_set_title(name: str) -> str:
+    """A pod set as messages name it; of a group of pods by the first digits of its digest."""
+    return _DIGEST.sub(r"\1", name) if _DIGEST.fullmatch(name) else f"pod set {name}"
+
+
 def node_title(kind: str, name: str) -> str:
     """A node of the quota tree."""
     return f"Cohort {name}" if kind == "cohort" else queue_title(name)
@@ -155,7 +162,7 @@ def _backed_off(back_off: BackOff) -> str:
 
 def _shortage(refusal: Refusal, queue: str, use: Use | None) -> str:
     asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
-    subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
+    subject = f"{pod_set_title(refusal.pod_set)} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
     needed = dict(refusal.asked)
     tried = "; ".join(
         _in_use(each, needed, use) if use is not None and each.rule is Rule.BUSY else flavor_sentence(each)

@@ -5,12 +5,13 @@ one knew. Pods that have succeeded are in the status once they may be gone.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from admitter.api.conditions import WaitingReason
 from admitter.cache.pod_groups import PodGroup
+from admitter.cache.queued_pods import QueuedPod
 from admitter.cache.views import Json, WorkloadView
 from admitter.engine.model import Admission, Assignment
 
@@ -132,6 +133,24 @@ def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:
     )
 
 
+def beyond(workload: WorkloadView, group: PodGroup, rest: Iterable[QueuedPod]) -> list[QueuedPod]:
+    """Those of the pods without a place that get none when others of their group have ended."""
+    assert workload.admission is not None
+    known = {each.name for each in workload.admission.pod_sets}
+    return [pod for pod in rest if pod.shape not in known or not group.leaving]
+
+
+def lowered(admission: Admission, group: PodGroup) -> Admission:
+    """What of an admission a group that serves has a use for: places for its size, and for all pods there."""
+    excess = sum(each.count for each in admission.pod_sets) - max(group.size, group.alive.total(), 1)
+    left: list[Assignment] = []
+    for each in admission.pod_sets:
+        unused = max(0, min(excess, each.count - group.alive[each.name]))
+        left.append(_without(each, unused, group.running[each.name]))
+        excess -= unused
+    return replace(admission, pod_sets=tuple(left)) if tuple(left) != admission.pod_sets else admission
+
+
 def wanted(workload: WorkloadView | None, group: PodGroup) -> int:
     """How many pods of it are to be there beside those that have succeeded."""
     return max(0, group.size - (0 if group.serving else succeeded_count(workload, group)))
@@ -142,7 +161,7 @@ def complaint(workload: WorkloadView | None, group: PodGroup) -> tuple[WaitingRe
     sizes, there = group.sizes, group.waiting.total()
     if not there:
         return WaitingReason.POD_GROUP_INCOMPLETE, f"none of its {wanted(workload, group)} pods waits"
-    if 0 in sizes:
+    if 0 in sizes and not group.serving:
         return WaitingReason.POD_GROUP_SIZES_DIFFER, "a pod of it does not say how many there are"
     if len(sizes) > 1:
         words = " pods, and ".join(map(str, sizes))

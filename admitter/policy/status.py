@@ -7,6 +7,7 @@ resource version that was decided on, so that nothing newer is overwritten.
 from collections.abc import Callable
 from datetime import datetime
 from math import ceil
+from typing import Final
 
 from admitter.api.conditions import (
     ActiveReason,
@@ -20,11 +21,13 @@ from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
+from admitter.policy.defects import HARMLESS
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import display
 
 Clock = Callable[[], datetime]  # the current time, in UTC
+_HOLDS: Final = frozenset({ConditionType.QUOTA_RESERVED, ConditionType.ADMITTED})
 
 
 def merged(conditions: list[Json], *changes: Json) -> list[Json]:
@@ -74,9 +77,7 @@ def admitted(
         if workload.is_true(over)
     ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
-    shard, epoch = term
-    decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
-    fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields: Json = {"admission": _decided(admission, term), "preemption": None}
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
@@ -176,6 +177,11 @@ def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
     return _patch(workload, Step.CANCEL, changes, preemption=None)
 
 
+def _decided(admission: Admission, term: tuple[int, int]) -> Json:
+    shard, epoch = term
+    return {**admission_json(admission), "epoch": epoch, **({"shard": shard} if shard else {})}
+
+
 def _end_of_pending_eviction(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     """The end of a grace period, if one runs."""
     kind = ConditionType.EVICTION_PENDING
@@ -233,24 +239,28 @@ def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
     return _of_version(workload, {"succeededPods": ended})
 
 
+def lowered(workload: WorkloadView, admission: Admission, term: tuple[int, int]) -> Json:
+    """An admitted group that serves keeps this much of its admission; `term` as of `admitted`."""
+    words = f"admitted by {queue_title(admission.queue)}, of which it keeps {_flavors_in_words(admission)}"
+    fields = {"admission": _decided(admission, term), "conditions": _reworded(workload, lambda _: words)}
+    return _of_version(workload, fields)
+
+
 def given_back(workload: WorkloadView, ended: list[Json], places: int, seconds: float) -> Json:
     """Which places of a group are given back since no pod took them for so long; messages say how many."""
-    body = remembered(workload, ended)
-    body["status"]["conditions"] = [
-        {**each, "message": _with_places(each["message"], places, seconds)} if _holds(each) else each
-        for each in workload.status.get("conditions") or []
+    words = f"; given back: {places} of its places, since no pod took them for {seconds:.0f} s"
+    conditions = _reworded(workload, lambda before: before.partition("; given back:")[0] + words)
+    return _of_version(workload, {"succeededPods": ended, "conditions": conditions})
+
+
+def _reworded(workload: WorkloadView, words: Callable[[str], str]) -> list[Json]:
+    """The conditions of a Workload that holds quota, with other messages in those that say so."""
+    return [
+        {**each, "message": words(each["message"])}
+        if each["type"] in _HOLDS and each["status"] == "True"
+        else each
+        for each in workload.status.get("conditions") or ()
     ]
-    return body
-
-
-def _holds(condition: Json) -> bool:
-    holding = {ConditionType.QUOTA_RESERVED, ConditionType.ADMITTED}
-    return condition["type"] in holding and condition["status"] == "True"
-
-
-def _with_places(message: str, places: int, seconds: float) -> str:
-    before = message.partition("; given back:")[0]
-    return f"{before}; given back: {places} of its places, since no pod took them for {seconds:.0f} s"
 
 
 def active(
@@ -258,7 +268,7 @@ def active(
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
     reason, message = problem or (ActiveReason.READY, "ready")
-    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NO_POLICY}
+    works = reason in {ActiveReason.READY, ActiveReason.NO_POLICY, *HARMLESS}
     change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)

@@ -36,6 +36,7 @@ _NAMESPACED: Final = {
     "compositeelasticquotas": OWN,
     "resourcequotas": CORE,
     "limitranges": CORE,
+    "statefulsets": "/apis/apps/v1",
 }
 _WIDE: Final = {
     "namespaces": CORE,

@@ -31,7 +31,10 @@ Json = dict[str, Any]
 
 GROUP: Final = "admitter.dev/pod-group"
 SIZE: Final = "admitter.dev/pod-group-size"
-FURTHER: Final = ("retriable-in-group", "pod-group-serving", "pod-group-fast-admission", "pod-group-owner")
+FURTHER: Final = (
+    *("retriable-in-group", "pod-group-serving", "pod-group-fast-admission", "pod-group-owner"),
+    "beyond-group",
+)
 """What else a pod says of its group."""
 GROUPS: Final = ("g0", "g1")
 NUMBERS: Final = 8

@@ -158,6 +158,16 @@ def node(_namespace: str, name: str) -> Json:
     return made
 
 
+def stateful_set(namespace: str, name: str) -> Json:
+    """A StatefulSet without pods, of a queue that is not there."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod(namespace, name)["spec"]}
+    template["spec"] = {**template["spec"], "restartPolicy": "Always"}
+    spec = {"replicas": 0, "serviceName": name, "selector": {"matchLabels": {"app": name}}}
+    made = _named("apps/v1", "StatefulSet", name, namespace, spec=spec | {"template": template})
+    made["metadata"]["labels"] = {"admitter.dev/queue-name": "none"}
+    return made
+
+
 def limit_range(namespace: str, name: str) -> Json:
     """A LimitRange with defaults."""
     limit = {"type": "Container", "default": {"memory": "1Gi"}, "defaultRequest": {"memory": "100Mi"}}
@@ -210,6 +220,7 @@ KINDS: Final[dict[str, Callable[[str, str], Json]]] = {
     "resourcequotas": resource_quota,
     "nodes": node,
     "limitranges": limit_range,
+    "statefulsets": stateful_set,
     "priorityclasses": priority_class,
     "runtimeclasses": runtime_class,
     "jobkinds": job_kind,

@@ -176,6 +176,28 @@ def test_a_pod_that_names_its_node_is_found_but_without_a_queue_outside_of_manag
         assert any(f"pod {namespace}/{name} runs without any quota" in found for found in server.found)
 
 
+@pytest.mark.parametrize("namespace", ["managed-a", "open-a"])
+def test_a_copy_of_a_pod_that_waits_has_no_node_and_counts_once_it_has(
+    server: Server, namespace: str
+) -> None:
+    queue = "main" if namespace == "managed-a" else "other"
+    server.pod(namespace, "hand-bound-1", "14", queue=queue, on="", phase="Pending")
+    server.pod(namespace, "hand-bound-1", "14", queue=queue)
+    assert server.found == []
+    assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 14000}
+    server.pod(namespace, "hand-bound-2", "1m", queue=queue, on="", phase="Pending")
+    server.pod(namespace, "hand-bound-2", "1m", queue=queue)
+    (found,) = server.found
+    assert "14001 of 14000 of queue abuse-a: on-demand cpu" in found
+
+
+def test_a_pod_of_which_it_is_not_known_whether_it_named_its_node_counts_in_its_queue(server: Server) -> None:
+    server.pod("managed-a", "hand-bound-1", "7", queue="main", exact=False)
+    server.pod("open-a", "hand-bound-2", "7", queue="other", exact=False)
+    assert server.found == []
+    assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 14000}
+
+
 def test_elsewhere_what_names_no_queue_does_not_count(server: Server) -> None:
     server.job("open-a", "plain", None)
     server.job("open-a", "queued")

@@ -33,7 +33,10 @@ Json = dict[str, Any]
 HAND: Final = "hand-"
 """What names of pods that users make themselves start with."""
 BOUND: Final = f"{HAND}bound-"
-"""What names of those start with that name their node: outside of managed namespaces they run at once."""
+"""What names of those start with that may name their node: outside of managed namespaces they run at once.
+
+A copy of a pod that waits has such a name and no node: it is a queued pod like any other.
+"""
 MOST_FINDINGS: Final = 50
 STARTING_SECONDS: Final = 30.0
 """So long after its start what an API server has let pass may be heard of."""
@@ -257,7 +260,7 @@ class Watcher:
             self._early[fact.job][uid] = fact
             return
         if uid not in self._accounts:
-            self._accounts[uid] = self._account(fact)
+            self._accounts[uid] = self._account(fact, moment)
         account = self._accounts[uid]
         if account is None:
             return
@@ -290,13 +293,15 @@ class Watcher:
             account.use = ()
             self._using[account.queue].pop(uid, None)
 
-    def _account(self, pod: PodSeen) -> Account | None:
+    def _account(self, pod: PodSeen, moment: Moment) -> Account | None:
         """Which quota a new pod uses; None if it does not count."""
         namespace, _, name = pod.name.partition("/")
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)
-        if name.startswith(BOUND):
-            return Account("", f"{pod.name} (which names its node)") if ground.managed or pod.label else None
+        if name.startswith(BOUND) and pod.node and not ground.managed and not pod.label:
+            return None
+        if name.startswith(BOUND) and pod.node and moment.exact:  # it had its node from the first
+            return Account("", f"{pod.name} (which names its node)")
         if name.startswith(HAND) or job is None:
             queue = ground.queue_of(pod.label)
             named = f"{pod.name} (queue that it names: {pod.label or 'none'})"

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.controller import Controller
 from tests.cluster.objects import (
     ADMITTER,
@@ -135,7 +135,21 @@ class Team:
         full = f"{self.namespace}-{name}"
         kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
         self.apply({**kind, "metadata": {"name": full}, "value": value})
+        eventually(lambda: self._knows_class(full), what="the API server to know a PriorityClass")
         return full
+
+    def _knows_class(self, name: str) -> bool:
+        """Whether a pod of a PriorityClass can be made: the API server's admission reads classes late."""
+        spec = {"priorityClassName": name, "containers": [{"name": "main", "image": "work"}]}
+        tried = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "tried-"}, "spec": spec}
+        try:
+            self.cluster.run_kubectl(
+                *("create", "--filename=-", "--dry-run=server", f"--namespace={self.namespace}"),
+                content=json.dumps(tried),
+            )
+        except KubectlError:
+            return False
+        return True
 
     def workloads(self) -> dict[str, dict[str, Any]]:
         """Its Workloads by the name of their Job, or by their own."""

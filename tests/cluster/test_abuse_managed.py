@@ -10,7 +10,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
-from tests.cluster.pods import maker, pod
+from tests.cluster.pods import GATE, maker, pod
 from tests.cluster.team import Team
 from tests.cluster.test_elastic_policies import queued
 from tests.cluster.test_install import admitter
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.cluster
 
 MANAGED = "admitter.dev/managed=true"
 QUEUE = "admitter.dev/queue-name"
+MARK = "admitter.dev/workload"
 NAMES_ITS_QUEUE = "is managed: a Job there names its queue in the label admitter.dev/queue-name"
 NEVER_STARTS = "is managed: a Job without the label admitter.dev/queue-name neither starts there nor grows"
 
@@ -155,9 +156,10 @@ def test_pods_that_name_no_queue_are_made_by_jobs_alone(managed: Team, attacker:
 
 def test_a_pod_there_that_names_a_queue_is_gated(managed: Team, attacker: Attacker) -> None:
     attacker.create(pod(managed.namespace, "work"), maker(managed.namespace, "ReplicaSet", "set"))
-    eventually(lambda: len(managed.read("pods")["items"]) == 2, what="a pod of the ReplicaSet")
-    named = [{gate["name"] for gate in each["spec"].get("schedulingGates", ())} for each in pods(managed)]
-    assert named == [{"admitter.dev/admission"}] * 2
+    attacker.create(pod(managed.namespace, "waits"))
+    eventually(lambda: len(pods(managed)) == 3, what="a pod of the ReplicaSet")
+    assert all(GATE in gates(each) or MARK in each["metadata"]["labels"] for each in pods(managed))
+    eventually(lambda: sum(GATE in gates(each) for each in pods(managed)) == 1, what="two that are admitted")
 
 
 def test_a_queued_pod_there_chooses_neither_node_nor_scheduler(managed: Team, attacker: Attacker) -> None:
@@ -172,6 +174,10 @@ def test_a_queued_pod_there_chooses_neither_node_nor_scheduler(managed: Team, at
 
 def pods(team: Team) -> list[Json]:
     return list(team.read("pods")["items"])
+
+
+def gates(pod: Json) -> set[str]:
+    return {gate["name"] for gate in pod["spec"].get("schedulingGates", ())}
 
 
 def test_the_namespace_lists_other_users_that_make_pods(managed: Team, attacker: Attacker) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import Json, job, workload
 from tests.cluster.team import Team
+from tests.cluster.test_abuse_accounting import halted
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -62,7 +63,7 @@ def test_the_marks_by_which_pods_are_counted_are_the_controllers_in_every_phase(
             change = {"metadata": {"annotations": {"admitter.dev/workload-uid": "other"}}}
             attacker.patch("pod", pod["metadata"]["name"], change)
     attacker.patch("workload", team.workload("work")["metadata"]["name"], {"spec": {"active": False}})
-    eventually(lambda: attacker.job("work")["spec"]["suspend"], what="the Job to be suspended")
+    eventually(lambda: halted(attacker.job("work")), what="the Job controller to have suspended the Job")
     spoilt: tuple[Json, ...] = (
         {"annotations": {"admitter.dev/flavors": "{}"}},
         {"annotations": {"admitter.dev/flavors": None}},

@@ -103,6 +103,22 @@ spec:
   suspend: true
   template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}
 ---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: tune-0
+  namespace: default
+  labels: {kueue.x-k8s.io/queue-name: main, kueue.x-k8s.io/pod-group-name: tune}
+  annotations: {kueue.x-k8s.io/pod-group-total-count: "1"}
+spec:
+  schedulingGates: [{name: kueue.x-k8s.io/admission}]
+  containers: [{name: c, image: i}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod-of-nobody, namespace: default}
+spec: {containers: [{name: c, image: i}]}
+---
 apiVersion: nos.nebuly.com/v1alpha1
 kind: ElasticQuota
 metadata: {name: of-nos, namespace: default}
@@ -160,8 +176,12 @@ def test_what_another_system_has_in_a_cluster_is_read_from_there(bare: Cluster) 
         ("Cohort", "all"),
         ("ClusterQueue", "total"),
         ("LocalQueue", "main"),
+        ("Pod", "tune-0"),
         ("Job", "waits"),
     ]
+    pod = next(m for m in yaml.safe_load_all(kueue.stdout) if m["kind"] == "Pod")
+    assert pod["metadata"]["labels"] == {"admitter.dev/queue-name": "main", "admitter.dev/pod-group": "tune"}
+    assert "schedulingGates" not in pod["spec"]
     assert {f["outcome"] for f in json.loads(kueue.stderr)["findings"]} == {"translated"}
 
     nos = admitter("nos", *connection)

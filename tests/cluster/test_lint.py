@@ -297,14 +297,14 @@ def account(cluster: Cluster, folder: Path, *kinds: str) -> Cluster:
 def test_a_user_that_may_list_what_lint_reads_needs_no_right_to_jobs(
     wrong: Cluster, cluster: Cluster, tmp_path: Path
 ) -> None:
-    file = account(cluster, tmp_path, "namespaces", "nodes").kubeconfig
+    file = account(cluster, tmp_path, "namespaces", "nodes", "pods").kubeconfig
     by_administrator = lint(wrong, "-o", "json")
     assert answer("lint", "--live", f"--kubeconfig={file}", "-o", "json") == by_administrator
 
 
 def test_a_user_without_a_right_reads_which_right_is_missing(cluster: Cluster, tmp_path: Path) -> None:
     said = refused(f"--kubeconfig={account(cluster, tmp_path).kubeconfig}")
-    assert re.match("A right is missing: to list (namespaces|nodes) in the whole cluster; ", said)
+    assert re.match("A right is missing: to list (namespaces|nodes|pods) in the whole cluster; ", said)
     assert "ClusterRole admitter-reader gives it" in said
 
 

@@ -17,6 +17,8 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
 from tests.cluster.people import JOBS, Person
+from tests.cluster.pods import maker
+from tests.cluster.queued_pods import group_workload, pod_named, pods_of, queued_pod, runs
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_metrics import EVERYWHERE, status
 from tests.cluster.test_install import admitter
@@ -184,6 +186,28 @@ def a_kind_is_described(audited: Audited, team: Team, file: Path) -> None:
     eventually(lambda: audited.cluster.read(*started)["spec"].get("paused") is False, what="a start")
 
 
+def pods_run_and_are_evicted(team: Team) -> None:
+    """A pod takes the place of one that failed, and another is one too many; then their group is evicted."""
+    team.offers({"cpu": {"on-demand": "2"}})
+    made = [queued_pod(team.namespace, f"tune-{n}", group="tune", size=2) for n in range(3)]
+    team.apply(*made[:2])
+    runs(team, "tune", 2)
+    team.apply(made[2])
+    eventually(lambda: pod_named(team, "tune-2") == {}, what="the pod too many to be deleted")
+    team.patch("wl", group_workload(team, "tune")["metadata"]["name"], {"spec": {"active": False}})
+    eventually(lambda: pods_of(team, "tune") == {}, what="the group to be evicted")
+
+
+def a_deployment_waits(team: Team) -> None:
+    """It is told why its pods do."""
+    team.offers({"cpu": {"on-demand": "1"}})
+    made = maker(team.namespace, "Deployment", "web", None)
+    made["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
+    made["spec"]["replicas"] = 2
+    team.apply(made)
+    eventually(lambda: "InsufficientQuota" in team.events("web"), what="an event on the Deployment")
+
+
 def granted() -> set[Right]:
     """What manifests/10-permissions.yaml gives the controller."""
     documents = list(yaml.safe_load_all((bundled("manifests") / "10-permissions.yaml").read_text()))
@@ -228,6 +252,8 @@ def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(
     a_namespace_brings_its_quota(audited.team("brings"))
     a_rule_makes_a_queue(audited.team("placed"))
     elastic_quotas_mark_pods(audited.team("elastic"), audited.team("composite"))
+    pods_run_and_are_evicted(audited.team("pods"))
+    a_deployment_waits(audited.team("serving"))
     token = audited.cluster.run_kubectl("create", "token", "default", "--namespace=default").strip()
     assert status(audited.controller.folder, token=token) == 403, "the API server was asked about it"
     assert granted(), "there are permissions to compare with"

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.cluster
 
 MARKS = {"admitter.dev/workload": "x", "admitter.dev/cluster-queue": "x"}
 NOTES = {
-    f"admitter.dev/{name}": "{}" for name in ("workload-uid", "flavors", "counted", "injected", "returned")
+    f"admitter.dev/{name}": "{}"
+    for name in ("workload-uid", "flavors", "counted", "injected", "returned", "beyond-group")
 }
 
 

@@ -44,7 +44,7 @@ def test_it_says_nothing_of_its_creator_or_admission_but_the_truth(user: Attacke
     for annotations in ({USER: "ann"}, {USER_UID: "1"}):
         with user.refused("name the user that created it"):
             tried(user, pod(user.namespace, "forged", annotations=annotations))
-    for name in ("workload-uid", "flavors", "counted", "injected", "returned"):
+    for name in ("workload-uid", "flavors", "counted", "injected", "returned", "beyond-group"):
         with user.refused("are the marks of an admission"):
             tried(user, pod(user.namespace, "forged", annotations={f"admitter.dev/{name}": "{}"}))
     with user.refused("are the marks of an admission"):

@@ -14,6 +14,7 @@ from admitter.client.errors import FENCE, ClusterError, UnreachableError, api_er
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
 from admitter.controllers.telemetry.events import Events
+from admitter.controllers.telemetry.makers import Makers
 from admitter.controllers.workload import waiting
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.gpus import DEFAULT_GPUS
@@ -62,7 +63,9 @@ def reasons_of(server: Server) -> WaitingReasons:
     transport, pace, world = cast("Transport", server), Pace(), World()
     world.workloads.apply(parse_workload(WORKLOAD))
     gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
-    return WaitingReasons(world, gate, Events(transport, lambda: NOON, pace), transport, lambda: NOON, pace)
+    events = Events(transport, lambda: NOON, pace)
+    makers = Makers(world, events, transport)
+    return WaitingReasons(world, gate, events, transport, lambda: NOON, pace, makers)
 
 
 async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> Server:

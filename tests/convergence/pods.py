@@ -19,11 +19,13 @@ from admitter.policy.pod_groups import left_of, succeeded
 from tests.apiserver.job_controller import is_live
 from tests.apiserver.kubelet import Kubelet, is_queued
 from tests.apiserver.server import ApiServer, place
+from tests.apiserver.stateful_sets import StatefulSetController
 from tests.convergence.scene import TEAM, Scene
 
 Json = dict[str, Any]
 
 PODS = f"/api/v1/namespaces/{TEAM}/pods"
+SETS = f"/apis/apps/v1/namespaces/{TEAM}/statefulsets"
 
 
 class PodScene(Scene):
@@ -31,13 +33,17 @@ class PodScene(Scene):
 
     Attributes:
         kubelet: runs pods.
+        sets: makes pods of StatefulSets.
         groups: how pods of each group are made, by its name.
     """
 
     def __init__(self, cpu: dict[str, int], **preemption: Json | str) -> None:
         super().__init__(cpu, **preemption)
         self.kubelet = Kubelet(self.server)
+        self.sets = StatefulSetController(self.server, self._pod_of_set)
         self.groups: dict[str, Json] = {}
+        self._of_sets: dict[str, Json] = {}
+        self._first_sizes: dict[str, int] = {}  # of StatefulSets, which their templates name ever after
 
     def pod(
         self,
@@ -49,15 +55,18 @@ class PodScene(Scene):
         gates: tuple[str, ...] = (),
         spec: Json | None = None,
         group: str = "",
+        owner: Json | None = None,
         **annotations: str,
     ) -> None:
         """A user makes a pod that names a queue; names of annotations have `_` for `-`, and no domain."""
         said = {f"{GROUP}/{key.replace('_', '-')}": value for key, value in annotations.items()}
-        metadata = {
+        metadata: Json = {
             "name": name,
             "labels": {QUEUE_LABEL: queue, **({POD_GROUP_LABEL: group} if group else {})},
             "annotations": {USER_ANNOTATION: user, USER_UID_ANNOTATION: f"uid-of-{user}", **said},
         }
+        if owner is not None:
+            metadata["ownerReferences"] = [owner | {"controller": True}]
         asked: Json = {
             "containers": [{"resources": {"requests": {"cpu": str(cpu)}}}],
             "schedulingGates": [{"name": gate} for gate in (POD_GATE, *gates)],
@@ -75,6 +84,31 @@ class PodScene(Scene):
         for each in names:
             self.pod(each, group=name, pod_group_size=str(size or pods), **more)
         return names
+
+    def serve(
+        self, name: str, replicas: int, queue: str = "a", policy: str = "OrderedReady", **more: Any
+    ) -> None:
+        """A user makes a StatefulSet with a queue and a podManagementPolicy; `more` is as of `pod`."""
+        self._of_sets[name] = {"queue": queue, **more}
+        metadata = {"name": name, "labels": {QUEUE_LABEL: queue}}
+        spec = {"replicas": replicas, "podManagementPolicy": policy}
+        self.server.make(SETS, {"metadata": metadata, "spec": spec})
+
+    def scale(self, name: str, replicas: int) -> None:
+        """A user has a StatefulSet have another number of pods."""
+        self.server.write(f"{SETS}/{name}", {"spec": {"replicas": replicas}})
+
+    def change(self, name: str, **more: Any) -> None:
+        """A user changes what pods of a StatefulSet ask for: its newest pods ask for that."""
+        self._of_sets[name] |= more
+
+    def _pod_of_set(self, owner: Json, name: str) -> None:
+        set_name, uid = owner["metadata"]["name"], owner["metadata"]["uid"]
+        size = self._first_sizes.setdefault(uid, owner["spec"]["replicas"])
+        made_by = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": set_name, "uid": uid}
+        said: Json = {"pod_group_serving": "true", "pod_group_fast_admission": "true"}
+        said |= {"pod_group_size": str(max(1, size))} | self._of_sets[set_name]
+        self.pod(name, group=set_name, owner=made_by, **said)
 
     def group_workload(self, name: str) -> Json | None:
         """The Workload of a group, the newest one."""

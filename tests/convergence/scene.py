@@ -85,7 +85,7 @@ class Scene:
         if plural != "workloads" or before is None or after is None:
             return
         admission = (after.get("status") or {}).get("admission")
-        if admission and not (before.get("status") or {}).get("admission"):
+        if admission and admission != (before.get("status") or {}).get("admission"):
             notes = self.server.find(ACCOUNT)["metadata"].get("annotations") or {}
             if str(admission.get("epoch")) != notes.get(EPOCH_ANNOTATION):
                 raise api_error(422, {"reason": "Invalid", "message": FENCE})

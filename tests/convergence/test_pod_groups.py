@@ -214,7 +214,7 @@ def test_a_group_of_which_the_first_pod_counts_for_all_is_admitted_early() -> No
     run(story())
 
 
-def test_a_group_that_serves_is_never_over_and_tells_a_pod_that_it_has_no_place_for() -> None:
+def test_a_group_that_serves_is_never_over_and_a_pod_that_it_has_no_place_for_is_queued_by_itself() -> None:
     async def story() -> None:
         scene = PodScene({"a": 3})
         scene.kubelet.lasts = lambda _: 20.0
@@ -227,12 +227,13 @@ def test_a_group_that_serves_is_never_over_and_tells_a_pod_that_it_has_no_place_
         scene.kubelet.lasts = lambda _: 1000.0
         pods += scene.group("web", 2, size=2, first=1, **said)
         await scene.settled(lambda: scene.started(pods) == 2)
-        scene.group("web", 1, size=2, first=3, **said)
-        await scene.server.until(lambda: "NoPlaceInGroup" in scene.events("web-3"))
-        assert scene.is_gated("web-3")
+        scene.group("web", 2, size=2, first=3, **said)
+        await scene.settled(lambda: scene.started(["web-3", "web-4"]) == 1)
+        assert scene.used("a") == 3000
+        await scene.settled(lambda: scene.condition("web-4", "QuotaReserved") == "False")
         scene.delete_pod("web-1")
-        await scene.settled(lambda: scene.has_started("web-3"))
-        for name in [*pods, "web-3"]:
+        await scene.settled(lambda: scene.has_started("web-4"))
+        for name in [*pods, "web-3", "web-4"]:
             if scene.find_pod(name) is not None:
                 scene.delete_pod(name)
         await scene.settled(lambda: not scene.server.objects["workloads"] and scene.used("a") == 0)

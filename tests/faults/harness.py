@@ -79,7 +79,7 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
     async with Api(people) as api, Api(by_hand) as hand, asyncio.TaskGroup() as background:
         auditor, crowd = Auditor(api, ledger, OTHERS), Crowd(api, Random(plan.seed))
         tenants = Tenants.of(api, plan) if plan.operations else None
-        auditors = [auditor, *([tenants.auditor] if tenants is not None else [])]
+        auditors = [auditor, *(tenants.auditors if tenants is not None else ())]
         running = [background.create_task(each.run()) for each in auditors]
         for each in auditors:
             await each.synced()
@@ -120,23 +120,23 @@ async def _course(
     outcome.counts, outcome.findings, outcome.trails = ledger.counts, ledger.findings, ledger.trails
     outcome.counts["created"] = crowd.created
     if tenants is not None:
-        await _told(tenants, crowd.api, outcome)
+        await _told(tenants, outcome)
     outcome.blind = auditor.timeline.blind
     outcome.take_overs = chaos.take_overs
     outcome.starts = sum(replica.starts for replica in chaos.replicas)
     return outcome
 
 
-async def _told(tenants: Tenants, api: Api, outcome: Outcome) -> None:
+async def _told(tenants: Tenants, outcome: Outcome) -> None:
     """What became of tenants."""
-    listed = await api.get(f"{BATCH}/jobs", limit="1")
-    for words, trail in await tenants.close(int(listed["metadata"]["resourceVersion"])):
+    for words, trail in await tenants.close():
         outcome.findings.append(f"tenants: {words}")
         outcome.trails.append(f"{words}\n{trail}")
     outcome.counts["operations of tenants"] = tenants.crowd.done
     outcome.counts.update(tenants.pods.counts)
     outcome.counts["pods of tenants bound"] = tenants.watcher.counts["pods bound"]
     outcome.counts["queued pods bound"] = tenants.watcher.counts["queued pods bound"]
+    outcome.counts.update(tenants.starts.counts)
     outcome.counts["use of tenants checked"] = tenants.watcher.counts["checked"]
 
 

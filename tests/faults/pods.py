@@ -3,8 +3,9 @@
 They do what a workflow engine does: a pod that has failed, or is gone before its end, is made anew by another
 name, until as many have succeeded as were asked for. At times they delete pods that wait or run, or a whole
 group, which they then begin anew. What the ledger takes for granted of Jobs does not hold for such pods, so
-it is not told of their namespaces: the watcher of `tests.abuse` adds up those that are bound, and here each
-look at all pods of a namespace is checked for what a group promises.
+it is not told of their namespaces: the watcher of `tests.abuse` adds up those that are bound,
+`tests.faults.starts` checks each start and each end, and here each look at all pods of a namespace is checked
+for what a group promises.
 """
 
 import asyncio
@@ -157,6 +158,7 @@ class PodCrowd:
         tasks: what they want done.
         begun: what has become of those that were begun, by name.
         counts: pods that were made, deleted and so on.
+        deleted: namespace and name of the pods that they have deleted, or were about to.
         findings: what groups promise and was not so, in words.
     """
 
@@ -165,6 +167,7 @@ class PodCrowd:
     tasks: tuple[PodTask, ...]
     begun: dict[str, Course] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    deleted: set[str] = field(default_factory=set)
     findings: list[str] = field(default_factory=list)
     _calm: bool = False
 
@@ -269,19 +272,24 @@ class PodCrowd:
             course.life, course.of_life, course.succeeded = course.life + 1, 0, set()
             self.counts["groups begun anew"] += 1
         elif way < 0.4 and pod["spec"].get("nodeName"):
+            seen = {"resourceVersion": pod["metadata"]["resourceVersion"]}  # it may have succeeded since
             try:
-                await self.api.patch(f"{path}/status", {"status": {"phase": "Failed"}})
+                await self.api.patch(f"{path}/status", {"metadata": seen, "status": {"phase": "Failed"}})
             except RefusedError as error:
-                if error.status != 404:
+                if error.status not in {404, 409}:
                     raise
+                return
             self.counts["queued pods failed"] += 1
         else:
+            self.deleted.add(f"{course.task.namespace}/{pod['metadata']['name']}")
             await self.api.delete(path, **self.random.choice(({}, {"gracePeriodSeconds": "0"})))
             self.counts["queued pods deleted"] += 1
 
     async def _delete_all(self, course: Course) -> None:
-        path = f"{CORE}/namespaces/{course.task.namespace}/pods"
-        await self.api.delete(path, labelSelector=f"{TASK}={course.task.name}")
+        namespace, name = course.task.namespace, course.task.name
+        path = f"{CORE}/namespaces/{namespace}/pods"
+        self.deleted.update(f"{namespace}/{name}-{number}" for number in range(course.made))
+        await self.api.delete(path, labelSelector=f"{TASK}={name}")
 
     async def close(self) -> list[str]:
         """What is not as it has to be in the end; a pod for all of a queue's quota runs in each."""
@@ -304,6 +312,7 @@ class PodCrowd:
         while True:
             succeeded = _phase(await self.api.get(whole)) == "Succeeded"
             if succeeded or loop.time() > end:
+                self.deleted.add(f"{namespace}/{made['metadata']['name']}")
                 await self.api.delete(whole)
                 return succeeded
             await asyncio.sleep(LOOK_SECONDS)

@@ -3,7 +3,7 @@
 What the ledger takes for granted of Jobs (that no user deletes them, that each comes to its end) does not
 hold for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` checks them by bound
 pods alone. Elastic quotas have one pool: the watcher adds up those of the crowd too. Users of queued pods
-(`tests.faults.pods`) are watched with them.
+(`tests.faults.pods`) are watched with them, and each start of theirs by `tests.faults.starts`.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ from tests.abuse.plan import plan
 from tests.abuse.scene import GROUNDS, Ground, build, tenants, token
 from tests.abuse.watcher import Watcher
 from tests.faults import pods
-from tests.faults.api import Api
+from tests.faults.api import BATCH, Api
 from tests.faults.facts import parse
 from tests.faults.follow import EVERYTHING, Auditor, Scope
 from tests.faults.plan import Plan
 from tests.faults.pods import PodCrowd
 from tests.faults.scene import ELASTIC, limits
+from tests.faults.starts import Starts, scope
 
 Json = dict[str, Any]
 
@@ -45,16 +46,18 @@ class Tenants:
     """All of them, and their watcher.
 
     Attributes:
-        auditor: follows the API server; runs all the while.
-        watcher: checks.
+        auditors: follow the API server; run all the while.
+        watcher: checks what bound pods use.
         crowd: the tenants.
         pods: users of queued pods.
+        starts: checks when those run.
     """
 
-    auditor: Auditor
+    auditors: tuple[Auditor, ...]
     watcher: Watcher
     crowd: Crowd
     pods: PodCrowd
+    starts: Starts
     _api: Api
     _plan: Plan
 
@@ -65,7 +68,10 @@ class Tenants:
         watcher = Watcher((*GROUNDS, *elastic, *pods.GROUNDS), described=False)
         crowd = Crowd(api.server, api.trusted, planned.operations / planned.seconds)
         makers = PodCrowd(api, Random(f"{planned.seed}/makers"), planned.pods)
-        return cls(Auditor(api, watcher, watcher.scope), watcher, crowd, makers, api, planned)
+        starts = Starts(deleted=makers.deleted)
+        places = tuple(ground.namespace for ground in pods.GROUNDS)
+        auditors = (Auditor(api, watcher, watcher.scope), Auditor(api, starts, scope(places)))
+        return cls(auditors, watcher, crowd, makers, starts, api, planned)
 
     async def build(self) -> None:
         """Make their namespaces and quotas."""
@@ -80,8 +86,8 @@ class Tenants:
         await self.crowd.run(zip(courses, tokens, strict=True))
         await clear(self._api)
 
-    async def close(self, version: int) -> list[tuple[str, str]]:
-        """Delete what they have left, and check everything up to a version.
+    async def close(self) -> list[tuple[str, str]]:
+        """Delete what they have left, and check everything until now.
 
         Returns:
             What was wrong, and what led to it.
@@ -89,9 +95,12 @@ class Tenants:
         left = await clear(self._api)
         lost = await lost_quota(self._api)
         broken = await self.pods.close()
-        await self.auditor.catch_up(version)
+        listed = await self._api.get(f"{BATCH}/jobs", limit="1")
+        version = int(listed["metadata"]["resourceVersion"])
+        for auditor in self.auditors:
+            await auditor.catch_up(version)
         wrong = [f"{name} of a tenant could not be deleted" for name in left]
         wrong += [f"Job {name} for all of a quota did not run: some of it is lost" for name in lost]
-        wrong += broken
+        wrong += [*broken, *self.starts.close()]
         found = [(f.words, "\n".join(self.crowd.trail(f.about, TRAIL))) for f in self.watcher.findings]
         return [*found, *((words, words) for words in wrong)]

@@ -37,9 +37,10 @@ async def busy() -> PodScene:
     await made.start()
     secret = {"name": "main", "env": [{"name": "TOKEN", "value": SECRET}]}
     container = {**secret, "resources": {"requests": {"cpu": "1"}}}
-    made.pod("train", spec={"containers": [container]}, expected_runtime="10m")
     tuned = made.group("tune", 4, expected_runtime="20m")
-    await made.settled(lambda: made.has_started("train") and made.started(tuned) == 4)
+    await made.settled(lambda: made.started(tuned) == 4)
+    made.pod("train", spec={"containers": [container]}, expected_runtime="10m")
+    await made.settled(lambda: made.has_started("train"))
     made.pod("next")
     made.group("rest", 1, size=2)
     await made.settled(lambda: made.says("rest", "QuotaReserved")[0] == "False")
@@ -118,6 +119,24 @@ def test_pods_and_groups_are_explained(reader: Reader) -> None:
     assert "1 of its 2 pods is there" in reader.ask("explain", "podgroup/rest", *IN)
     assert "team/podgroup/tune: Admitted" in reader.ask("explain", "podgroup/tune", *IN)
     assert "there is no" in reader.ask("explain", "pod/tune", *IN, exit_code=1)
+
+
+def test_a_pod_of_a_group_is_explained_by_its_group(reader: Reader) -> None:
+    whole = reader.ask("explain", "podgroup/rest", *IN)
+    assert reader.ask("explain", "pod/rest-0", *IN) == reader.ask("explain", "rest-0", *IN) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("deployment/chat", "each of its pods waits by itself, as pod/NAME"),
+        ("statefulsets/store", "its pods wait as podgroup/store"),
+        ("leaderworkerset/llm", "its replicas wait as podgroup/llm-0 and so on"),
+    ],
+)
+def test_what_makes_pods_is_explained_by_these(reader: Reader, name: str, instead: str) -> None:
+    said = " ".join(reader.ask("explain", name, *IN, exit_code=2).replace("│", "").split())
+    assert instead in said
 
 
 def test_further_pods_are_tried(reader: Reader) -> None:

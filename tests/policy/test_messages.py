@@ -12,7 +12,13 @@ from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
-from admitter.policy.messages import Use, same_but_for_use, waiting_message, workload_title
+from admitter.policy.messages import (
+    Use,
+    pod_set_title,
+    same_but_for_use,
+    waiting_message,
+    workload_title,
+)
 from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
@@ -62,6 +68,12 @@ def message(*pod_sets: PodSet) -> str:
 )
 def test_the_sentence(pod_sets: tuple[PodSet, ...], expected: str) -> None:
     assert message(*pod_sets) == expected
+
+
+def test_a_pod_set_of_a_group_is_named_by_the_first_digits_of_its_digest() -> None:
+    assert pod_set_title("shape-50d91e4c5fe1f31621afdb5f") == "shape-50d91e"
+    assert pod_set_title("shape-50d91e") == "pod set shape-50d91e"
+    assert pod_set_title("leader") == "pod set leader"
 
 
 def test_what_is_in_use_and_what_waits_behind_it() -> None:

@@ -12,7 +12,7 @@ from playwright.async_api import expect
 from admitter.client.access import Access, User
 from admitter.insight.controller_status import ControllerStatus, ShardLease
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
-from admitter.insight.snapshot_file import facts
+from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.policy.snapshot import Snapshot
 from admitter.web.scene import WebScene
 from admitter.web.server import Page
@@ -49,10 +49,10 @@ class Still(Stage):
         super().__init__(_Nothing(), allowance)  # type: ignore[arg-type]  # nothing is followed
         self._revision = 0
 
-    def show(self, state: State) -> None:
+    def show(self, state: State | SnapshotFile) -> None:
         """The next scene."""
         self._revision += 1
-        known = facts(state.snapshot())
+        known = facts(state if isinstance(state, SnapshotFile) else state.snapshot())
         scene = WebScene(known, Snapshot(known), self._revision, self.limits, lambda: self.controllers)
         scene.work_out()
         self.put(scene)
@@ -80,7 +80,7 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    state: State | None, allowance: Allowance = NO_LIMIT, hosts: tuple[str, ...] = ()
+    state: State | SnapshotFile | None, allowance: Allowance = NO_LIMIT, hosts: tuple[str, ...] = ()
 ) -> AsyncIterator[Served]:
     """A page that shows a state, on a port of its own; estimates may take as long as is allowed."""
     stage, rights, clock = Still(allowance), Rights(), 0.0

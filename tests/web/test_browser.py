@@ -10,6 +10,7 @@ from playwright.async_api import Page, async_playwright, expect
 
 from admitter.insight.explain.outlook import first, start_of
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline
+from admitter.insight.snapshot_file import SnapshotFile
 from admitter.web import scene
 from admitter.web.scene import WebScene
 from tests.insight.states import State
@@ -20,7 +21,10 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 
 @asynccontextmanager
 async def looking(
-    state: State, token: str = ADMIN, scheme: str = "light", allowance: Allowance = NO_LIMIT
+    state: State | SnapshotFile,
+    token: str = ADMIN,
+    scheme: str = "light",
+    allowance: Allowance = NO_LIMIT,
 ) -> AsyncIterator[tuple[Served, Page]]:
     """A page that is served, and a browser in which a user has logged in; what goes wrong there is told."""
     faults: list[str] = []

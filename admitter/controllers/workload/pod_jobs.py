@@ -24,7 +24,7 @@ from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.pod_writes import pod_path, side_by_side
 from admitter.controllers.workload.writes import delete_workload
-from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL
+from admitter.names import BEYOND_GROUP_ANNOTATION, POD_GROUP_LABEL, QUEUE_LABEL
 from admitter.policy import pod_groups, status
 from admitter.policy.status import Clock
 
@@ -32,6 +32,8 @@ SHORT_SECONDS: Final = 2.0
 """For so long a group may lack pods before its Workload says so: most are there by then."""
 RECORD_SECONDS: Final = 1.0
 """So long after a pod has succeeded its Workload remembers it, and all since: then their places are free."""
+REPLACED_SECONDS: Final = 10.0
+"""For so long a group without pods keeps its places, if its StatefulSet is to have some."""
 KEPT_SECONDS: Final = 3600.0
 """For so long a Workload stays that is over, once all pods of its group are gone."""
 
@@ -55,6 +57,8 @@ class GroupJobs:
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     # when what has succeeded is remembered, by UID of the Workload
     _due: dict[str, float] = field(default_factory=dict)
+    # since when a group has no pods though it is to have some, by UID of the Workload
+    _empty: dict[str, float] = field(default_factory=dict)
     # how many places of a group no pod has taken, and since when they have not become more
     _idle: WeakKeyDictionary[PodGroup, tuple[int, float]] = field(default_factory=WeakKeyDictionary)
 
@@ -62,9 +66,15 @@ class GroupJobs:
         return self.world.pod_groups.get(job.uid)
 
     def is_early(self, job: JobView) -> bool:
-        """Whether a group without a Workload lacks pods that are likely to come in a moment."""
+        """Whether a group without a Workload lacks pods that are likely to come in a moment.
+
+        So does one with more pods than its StatefulSet is known to have: that was scaled up just now.
+        """
         group = self.group_of(job)
-        if group is None or pod_groups.complaint(None, group) is None:
+        if group is None:
+            return False
+        behind = group.serving and group.size < group.alive.total()
+        if not behind and pod_groups.complaint(None, group) is None:
             return False
         left = job.created + SHORT_SECONDS - self.clock().timestamp()
         if left > 0:
@@ -88,16 +98,18 @@ class GroupJobs:
     async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> bool:
         """Start pods that have a place, delete those that are too many, remember those that succeeded.
 
+        A group that serves has none too many: those without a place are queued by themselves.
         False if nothing of it runs, and no pod that waits has a place: it must be admitted anew.
         """
         group = self.group_of(job)
         if group is None:
             return True
+        self._empty.pop(workload.uid, None)
         free = pod_groups.places(workload, group) - group.running
         chosen: list[QueuedPod] = []
         rest: list[QueuedPod] = []
         for pod in group.pods(gated=True):
-            fits = free[pod.shape] > 0 and pod.size == group.size
+            fits = free[pod.shape] > 0 and (group.serving or pod.size == group.size)
             free[pod.shape] -= fits
             (chosen if fits else rest).append(pod)
         await side_by_side(self._start(pod, start) for pod in chosen)
@@ -106,10 +118,35 @@ class GroupJobs:
             left = [pod for pod in rest if pod.name not in deleted]
             if left and not chosen and not group.running.total():
                 return False
-            self._tell_rest(workload, group, left, free)
+            if group.serving:
+                await side_by_side(map(self._part, pod_groups.beyond(workload, group, left)))
+            else:
+                self._tell_rest(workload, group, left, free)
+        if group.serving:
+            await self._lower(workload, group)
         if not await self._give_back(workload, group):
             await self._record(workload, group)
         return True
+
+    async def _part(self, pod: QueuedPod) -> None:
+        """Have a pod queued by itself that its group has no place for; as it was seen, and so not started."""
+        metadata = {"resourceVersion": str(pod.version), "annotations": {BEYOND_GROUP_ANNOTATION: "true"}}
+        with suppress(NotFoundError):
+            self.world.take_pod(await self.transport.patch(pod_path(pod), {"metadata": metadata}))
+
+    async def _lower(self, workload: WorkloadView, group: PodGroup) -> None:
+        """Give places back that a group which serves has no use for any more, and so for good.
+
+        All pods are read first: an earlier leader may be about to start one that is not known here.
+        """
+        assert workload.admission is not None
+        if pod_groups.lowered(workload.admission, group) is workload.admission:
+            return
+        await self.read_members(workload)
+        left = pod_groups.lowered(workload.admission, group)
+        term = self.world.shards.epoch_of(workload.admission.queue)
+        if group.members and left is not workload.admission and term is not None:
+            await self._patch(workload, status.lowered(workload, left, term))
 
     @staticmethod
     async def _start(pod: QueuedPod, start: Start) -> None:
@@ -128,10 +165,6 @@ class GroupJobs:
                 self._tell(pod, WaitingReason.POD_GROUP_SIZES_DIFFER, words)
             elif pod.shape not in known or (free.total() > 0 and not group.leaving):
                 words = "its group was admitted without a pod that asks for the same: it gets no place in it"
-                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
-            elif group.serving and not group.leaving:
-                admitted = sum(each.count for each in workload.admission.pod_sets)
-                words = f"its group serves, and was admitted with {admitted} pods: it does not grow"
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
             elif pod_groups.lapsed_of(workload)[pod.shape] and not group.leaving:
                 words = (
@@ -257,10 +290,25 @@ class GroupJobs:
                 await delete_workload(workload, self.transport)
         elif workload.admission is not None and workload.evicting:
             await self.free(workload)
+        elif workload.admission is not None and self._is_replaced(workload):
+            return
         elif workload.admission is not None or not workload.is_true(ConditionType.EVICTED):
             await delete_workload(workload, self.transport)
         else:
             await self._is_awaited(workload)
+
+    def _is_replaced(self, workload: WorkloadView) -> bool:
+        """Whether a StatefulSet of which the last pod went is about to make it anew, as in a rollout."""
+        assert workload.job is not None
+        made_by = self.world.stateful_sets.get((workload.namespace, workload.job[0].rpartition("/")[2]))
+        now = self.clock().timestamp()
+        if made_by is not None and made_by.replicas > 0:
+            left = self._empty.setdefault(workload.uid, now) + REPLACED_SECONDS - now
+            if left > 0:
+                self.again(workload.key, left)
+                return True
+        self._empty.pop(workload.uid, None)
+        return False
 
     async def _is_awaited(self, workload: WorkloadView) -> bool:
         """Whether pods of an evicted group that waits may still be made anew; if not, it is over."""

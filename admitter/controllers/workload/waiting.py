@@ -27,6 +27,7 @@ from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.telemetry.makers import Makers
 from admitter.names import API_VERSION
 from admitter.policy import status
 from admitter.policy.gate import Gate, Waiting
@@ -50,6 +51,7 @@ class WaitingReasons:
     transport: Transport
     clock: status.Clock
     pace: Pace
+    makers: Makers
     # of writes to statuses of Workloads, be it of reasons or of decisions
     failures: Failures[Key] = field(init=False)
     _wanted: dict[Key, Waiting] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class WaitingReasons:
     def admitted(self, workload: WorkloadView) -> None:
         message = workload.condition(ConditionType.ADMITTED).get("message", "")
         self.events.record(self._subject(workload), EventReason.ADMITTED, str(message))
+        self.makers.admitted(workload)
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
@@ -136,6 +139,7 @@ class WaitingReasons:
             return not is_retryable(error)
         self.failures.over(key, "reason not written")
         self.events.record(self._subject(workload), waiting.reason, message)
+        await self.makers.waits(workload, waiting.reason, message)
         return True
 
     def failed(self, what: str, key: Key, error: ClusterError) -> None:

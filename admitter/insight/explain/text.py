@@ -12,7 +12,7 @@ from admitter.insight.explain.explainer import Answer, Other, binding, is_hopele
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
-from admitter.policy.messages import flavor_sentence, node_title, queue_title
+from admitter.policy.messages import flavor_sentence, node_title, pod_set_title, queue_title
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import display
 
@@ -88,7 +88,7 @@ def sentence(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus |
     pod_set, amounts = found
     queue = snapshot.engine.tree.queues[explanation.workload.queue]
     several = len(explanation.amounts) > 1
-    return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue, answer)
+    return (f"{pod_set_title(pod_set)} " if several else "") + _shortage(amounts, queue, answer)
 
 
 def _soon(controllers: ControllerStatus | None) -> str:
@@ -129,7 +129,7 @@ def _tried(explanation: Explanation) -> Iterator[str]:
     yield "Flavors:"
     several = len(explanation.amounts) > 1
     for pod_set, amounts in explanation.amounts.items():
-        of = f" for pod set {pod_set}" if several else ""
+        of = f" for {pod_set_title(pod_set)}" if several else ""
         for each in amounts:
             flavor = "any node" if each.flavor == ANY_NODE else each.flavor
             asked, free = _amount(each.resource, each.asked), _amount(each.resource, each.free)
