@@ -28,17 +28,22 @@ def pod_path(pod: QueuedPod) -> str:
 
 
 async def side_by_side(writes: Iterable[Awaitable[None]]) -> None:
-    """Await all writes, some at a time; the first error is raised once all have come to their end."""
-    slots = asyncio.Semaphore(AT_A_TIME)
+    """Await all writes, some at a time; the first error is raised once all have come to their end.
 
-    async def one(write: Awaitable[None]) -> None:
-        async with slots:
-            await write
+    Each is taken when its turn has come, so that none is left when this is cancelled.
+    """
+    left, errors = iter(writes), list[Exception]()
 
-    outcomes = await asyncio.gather(*map(one, writes), return_exceptions=True)
-    for outcome in outcomes:
-        if outcome is not None:
-            raise outcome
+    async def some() -> None:
+        for write in left:
+            try:
+                await write
+            except Exception as error:  # the others go on; it is raised below
+                errors.append(error)
+
+    await asyncio.gather(*(some() for _ in range(AT_A_TIME)))
+    if errors:
+        raise errors[0]
 
 
 async def stop(job: JobView, why: str, now: Clock, world: World, transport: Transport) -> None:
