@@ -32,14 +32,13 @@ async def side_by_side(writes: Iterable[Awaitable[None]]) -> None:
 
     Each is taken when its turn has come, so that none is left when this is cancelled.
     """
-    left, errors = iter(writes), list[Exception]()
+    left, errors = iter(writes), list[BaseException]()
 
     async def some() -> None:
         for write in left:
-            try:
-                await write
-            except Exception as error:  # the others go on; it is raised below
-                errors.append(error)
+            [outcome] = await asyncio.gather(write, return_exceptions=True)
+            if outcome is not None:
+                errors.append(outcome)
 
     await asyncio.gather(*(some() for _ in range(AT_A_TIME)))
     if errors:
