@@ -207,6 +207,8 @@ class ActiveReason(StrEnum):
     """The JobKind works without policies: what is created running is stopped a moment later, and may grow."""
     NAMESPACE_NOT_FOUND = "NamespaceNotFound"
     """It works, but names a namespace that does not exist."""
+    NAMESPACE_NOT_MANAGED = "NamespaceNotManaged"
+    """It works, but for its manageAllPods: that does so only in a managed namespace."""
     QUEUE_NAME_TAKEN = "QueueNameTaken"
     """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts. As an
     event on a Namespace that brings its quota: a queue that the controller did not make has its name."""

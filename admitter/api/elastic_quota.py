@@ -29,8 +29,8 @@ from admitter.api.base import (
 from admitter.quantities.amounts import parse_quantity
 
 
-class ElasticQuotaSpec(Model):
-    """The share, and where it counts."""
+class SharedQuotaSpec(Model):
+    """A share: what both kinds of quota say of it."""
 
     min: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
     """What is guaranteed of each resource. What is unused of it, other elastic quotas may borrow until it is
@@ -71,7 +71,15 @@ class ElasticQuotaSpec(Model):
                 yield ("max", resource), f"max {most} is less than min {least}"
 
 
-class CompositeElasticQuotaSpec(ElasticQuotaSpec):
+class ElasticQuotaSpec(SharedQuotaSpec):
+    """The share, and where it counts."""
+
+    manage_all_pods: bool = False
+    """Queue the pods that name no queue too, from now on, but not those that count with a Job or another
+    object. It needs a managed namespace: one with the label admitter.dev/managed: "true"."""
+
+
+class CompositeElasticQuotaSpec(SharedQuotaSpec):
     """The share, and the namespaces that have it together."""
 
     namespaces: Annotated[list[NamespaceName], AfterValidator(distinct)] = Field(

@@ -167,6 +167,7 @@ _JOB: Final = fields(
     ),
 )
 
+_ENDED_PODS: Final = fields(name=needed(str), pods=needed(list[str]), earlier=list[str], lapsed=Count | None)
 _ASSIGNMENT: Final = fields(name=needed(str), count=needed(Count), flavors=Texts, usage=_Quantities)
 _ADMISSION: Final = fields(
     clusterQueue=needed(Word), pool=str, podSets=needed(several(_ASSIGNMENT, least=1, most=8))
@@ -209,7 +210,7 @@ _WORKLOAD: Final = fields(
         | None,
         place=fields(generation=needed(_Long), admission=_ADMISSION | None) | None,
         backOff=fields(count=needed(Count), until=needed(_Time)) | None,
-        succeededPods=several(fields(name=needed(str), pods=needed(list[str]), earlier=list[str])),
+        succeededPods=several(_ENDED_PODS),
     ),
 )
 _NODE: Final = fields(
@@ -237,7 +238,14 @@ def _definition(spec: Type) -> Type:
 
 _RESOURCES: Final = several(fields(name=str, flavors=several(fields(name=str))))
 _ELASTIC_QUOTA: Final = _definition(
-    fields(min=_Quantities, max=_Quantities, namespaces=list[str], flavors=list[str], manageAllJobs=bool)
+    fields(
+        min=_Quantities,
+        max=_Quantities,
+        namespaces=list[str],
+        flavors=list[str],
+        manageAllJobs=bool,
+        manageAllPods=bool,
+    )
 )
 
 DESCRIBED: Final = "objects of kinds that are described"

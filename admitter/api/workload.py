@@ -204,7 +204,7 @@ class BackOff(Model):
 
 
 class EndedPods(Model):
-    """Pods of a pod set that have succeeded."""
+    """Pods of a pod set that have succeeded, and places that are given back."""
 
     name: Name
     """The pod set."""
@@ -214,6 +214,8 @@ class EndedPods(Model):
         default=None, json_schema_extra=atomic_list(100_000)
     )
     """Of those that had succeeded before the admission: it is for the others."""
+    lapsed: Int32 | None = Field(default=None, ge=0, le=2**31 - 1)
+    """So many places of the admission have been given back since no pod took them for five minutes."""
 
 
 class WorkloadStatus(Model):
@@ -238,8 +240,8 @@ class WorkloadStatus(Model):
     back_off: BackOff | None = None
     """For how long nothing is evicted for it; absent: it does not wait for the end of that."""
     succeeded_pods: list[EndedPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
-    """Of a group of queued pods: those that have succeeded, also if they have been deleted since. They hold
-    nothing of the admission."""
+    """Of a group of queued pods: those that have succeeded, also if they have been deleted since, and how
+    many places no pod took for a while. They hold nothing of the admission."""
     conditions: Conditions
 
 

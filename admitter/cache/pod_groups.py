@@ -190,8 +190,11 @@ class PodGroup:
         return self.waiting + self.running
 
     def is_over(self) -> str:
-        """`Complete` or `Failed` once no pod of it will run any more, as far as they tell; else empty."""
-        if self.serving or any(self.running.values()):
+        """`Complete` or `Failed` once no pod of it will run any more, as far as they tell; else empty.
+
+        Pods that wait may begin a new life of it: what has failed may be of an earlier one.
+        """
+        if self.serving or any(self.running.values()) or any(self.waiting.values()):
             return ""
         if self.lost:
             return "Failed"

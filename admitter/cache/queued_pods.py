@@ -76,6 +76,7 @@ class QueuedPod(Meta):
     other_gates: tuple[str, ...]  # the scheduling gates that it has besides
     phase: str
     words: str  # why it failed
+    failed_at: float  # seconds since the epoch, as its conditions tell; 0: it has not failed, or they don't
     deleting: bool
     disrupted: bool  # whether an eviction has written down why it is deleted
     barred: str  # the mark of the last eviction that made sure that no start of it is on its way
@@ -83,7 +84,7 @@ class QueuedPod(Meta):
     template: Json  # the fields of its spec that decide what it uses and where it may run
     oversized: int
     injected: str  # the record of what the admission put into it, as JSON
-    shape: str  # the same for pods of which those fields were the same before the admission
+    shape: str  # the same for pods of which those fields are the same, or were when they were started
     eviction_time: str
     runtime: Json  # what it says of its runtime
     owner: OwnerView | None
@@ -166,6 +167,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         other_gates=tuple(gate for gate in gates if gate != POD_GATE),
         phase=intern(phase),
         words=str(status.get("message") or status.get("reason") or "") if phase == "Failed" else "",
+        failed_at=_last_change(status) if phase == "Failed" else 0.0,
         deleting="deletionTimestamp" in metadata,
         disrupted=any(
             each["type"] == "DisruptionTarget" and each.get("reason") == PREEMPTION_REASON
@@ -176,11 +178,17 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         template=template,
         oversized=size if size > LONGEST_TEMPLATE else 0,
         injected=injected,
-        shape=_shape(orjson.dumps(template, option=orjson.OPT_SORT_KEYS), injected),
+        shape=_started_as(injected) or _shape(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)),
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         runtime=shared(expected(annotations, {"template": {"spec": spec}})),
         owner=owner,
     )
+
+
+def _last_change(status: Json) -> float:
+    """When a condition of a pod changed last."""
+    times = (each.get("lastTransitionTime") for each in status.get("conditions") or ())
+    return max((seconds(time) for time in times if time), default=0.0)
 
 
 def _size(text: str) -> int:
@@ -209,24 +217,34 @@ def group_workload(group: str, identity: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _shape(template: bytes, injected: str) -> str:
-    """The name of the pod set of pods with such a template."""
-    original = without_injected(orjson.loads(template), injected)
-    text = orjson.dumps(original, option=orjson.OPT_SORT_KEYS)
-    return intern(f"shape-{sha256(text).hexdigest()[:_DIGITS]}")
+def _shape(template: bytes) -> str:
+    """The name of the pod set of pods that wait with such a template."""
+    return intern(f"shape-{sha256(template).hexdigest()[:_DIGITS]}")
+
+
+@lru_cache(maxsize=1024)
+def _started_as(injected: str) -> str:
+    """The pod set of a pod that was started, as its start has written it down; empty for others.
+
+    Users may still add tolerations, and lower requests: the pod keeps its place, and leaves no other free.
+    """
+    name, _ = _record(injected)
+    return intern(name)
+
+
+def _record(injected: str) -> tuple[str, Json]:
+    """The pod set for which an admission has put something into a pod, and what; empty if nothing tells."""
+    try:
+        record = orjson.loads(injected) if injected else None
+    except orjson.JSONDecodeError:
+        return "", {}
+    name, of_set = next(iter(record.items()), ("", {})) if isinstance(record, dict) else ("", {})
+    return (name, of_set) if isinstance(of_set, dict) else ("", {})
 
 
 def without_injected(template: Json, injected: str) -> Json:
     """A pod's template as its user wrote it, without what an admission has put in."""
-    try:
-        record = orjson.loads(injected) if injected else None
-    except orjson.JSONDecodeError:
-        return template
-    if not isinstance(record, dict):
-        return template
-    of_set = next(iter(record.values()), None)
-    if not isinstance(of_set, dict):
-        return template
+    _, of_set = _record(injected)
     selector, tolerations = of_set.get("nodeSelector"), of_set.get("tolerations")
     if not isinstance(selector, dict) or not isinstance(tolerations, list):
         return template

@@ -76,10 +76,22 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         known = facts(taken)
         found = title_or_name(known, where, name, kind)
         if found is None:
-            raise typer.BadParameter(f"{given!r} is none of {FORMS}; -n names the namespace")
+            raise typer.BadParameter(f"{given!r} is {_instead(kind, name)}")
         _answer(known, controllers, where, found, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
+
+
+def _instead(kind: str | None, name: str) -> str:
+    """What a user may ask about in the place of something that is no job object."""
+    match (kind or "").removesuffix("s"):
+        case "deployment" | "replicaset" | "daemonset":
+            return "not queued as a whole: each of its pods waits by itself, as pod/NAME"
+        case "statefulset":
+            return f"not queued by this name: its pods wait as podgroup/{name}"
+        case "leaderworkerset":
+            return f"not queued as a whole: its replicas wait as podgroup/{name}-0 and so on"
+    return f"none of {FORMS}; -n names the namespace"
 
 
 def _answer(  # what is asked, of what, and how it is printed

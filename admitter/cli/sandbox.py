@@ -50,7 +50,8 @@ def up(
         str,
         typer.Option(
             "--with",
-            help="Run operators too: jobset, kuberay, lws or trainer, several with commas between them.",
+            help="Run operators too, with commas between them: "
+            "appwrapper, jobset, kuberay, lws, mpi, trainer.",
             metavar="OPERATORS",
             show_default=False,
         ),

@@ -42,7 +42,7 @@ from admitter.insight.what_if.report import difference_json, tables
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.policy.snapshot import Facts
 from admitter.simulate.described import title_of
-from admitter.simulate.manifests import NAMESPACED, Change, read
+from admitter.simulate.manifests import NAMESPACED, Change, managing_all_pods, read
 from admitter.visible import visible
 
 Json = dict[str, Any]
@@ -118,7 +118,9 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         taken, controllers = look_at_all(state, kubeconfig, context, config)
         known = facts(taken)
         job_kinds, views = taken.objects["jobkinds"], known.views["jobkinds"].values()
-        changes = [*_read(files, namespace, job_kinds), *(_deletion(text, views) for text in without or ())]
+        managing = managing_all_pods(taken.objects["elasticquotas"])
+        changes = [*_read(files, namespace, job_kinds, managing)]
+        changes += (_deletion(text, views) for text in without or ())
     except DeniedError as error:
         job_kinds = job_kinds_of(kubeconfig, context)
         changes = [*_read(files, namespace, job_kinds), *map(_deletion, without or ())]
@@ -144,13 +146,17 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         raise typer.Exit(HIT)
 
 
-def _read(files: list[str], namespace: str, job_kinds: Iterable[Json] = ()) -> list[Change]:
+def _read(
+    files: list[str], namespace: str, job_kinds: Iterable[Json] = (), all_pods_in: Iterable[str] = ()
+) -> list[Change]:
     """The objects in files, with the `job_kinds` of a cluster; those without a namespace are in this one.
+
+    A quota of the cluster manages all pods of the namespaces `all_pods_in`.
 
     Raises:
         ManifestError: one of them can't be read.
     """
-    timeline = read(files, namespace=namespace, job_kinds=job_kinds) if files else None
+    timeline = read(files, None, namespace, job_kinds, all_pods_in) if files else None
     if timeline is not None and timeline.errors:
         raise ManifestError("; ".join(f"{error.object}: {error.message}" for error in timeline.errors))
     return [change for change in timeline.changes if not change.gone] if timeline is not None else []

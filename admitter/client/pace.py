@@ -7,7 +7,6 @@ If it refuses, `admitter.client.throttle` lets all others go first.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -29,10 +28,10 @@ class Pace:
 
     def __init__(
         self,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lambda: asyncio.get_running_loop().time(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Begin without a pause; the clock tells the time in seconds."""
+        """Begin without a pause; the clock tells the time in seconds, by default the loop's time."""
         self._clock = clock
         self._sleep = sleep
         self._best = float("inf")

@@ -12,7 +12,7 @@ from admitter.client.store import Key, either
 from admitter.controllers.app import App
 from admitter.controllers.telemetry.events import Subject
 from admitter.controllers.unreadable import KINDS
-from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.names import ELASTIC_QUOTA_QUEUE, MANAGED_LABEL
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
 from admitter.policy.generated import is_lenient
 
@@ -228,6 +228,9 @@ class Routing:
             self._placement.namespace_changed(name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
+        quota = self._catalog.elastic.governing(name)
+        if quota is not None and quota.manages_pods and _is_managed(old) != _is_managed(new):
+            self._catalog.elastic.refresh()
 
     def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
         self._app.weights.quota_changed(old, new)
@@ -275,6 +278,11 @@ class Routing:
 def _is_edited(old: ObjectView | None, new: ObjectView | None) -> bool:
     """Whether an object came, went, or has another spec."""
     return old is None or new is None or old.spec != new.spec
+
+
+def _is_managed(namespace: NamespaceView | None) -> bool | None:
+    """Whether pods need a queue in a namespace; None if it is not there."""
+    return namespace.labels.get(MANAGED_LABEL) == "true" if namespace is not None else None
 
 
 def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.insight import lint_pods
 from admitter.insight.controller_status import ControllerStatus
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, NAMESPACE
-from admitter.policy.defects import Defect
+from admitter.policy.defects import HARMLESS, Defect
 from admitter.policy.snapshot import QUEUED_PODS, Snapshot
 from admitter.quantities.amounts import display
 from admitter.quotas.namespaces import NAME_LABEL
@@ -30,7 +30,7 @@ KINDS: Final = frozenset(
 )
 """Plurals of the kinds that the rules check. No rule reads a Job; some read queued pods."""
 
-_WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_NOT_FOUND})
+_WORKS: Final = HARMLESS | {ActiveReason.EXCEEDS_PARENT}
 """Reasons of defects with which an object still works."""
 
 

@@ -67,7 +67,7 @@ class Mirror:
         Raises:
             DeniedError: the user may not list a kind.
         """
-        for source in self._sources.values():
+        for plural, source in self._sources.items():
             try:
                 await self._transport.get(source.path, {"limit": "1"})
             except ApiError as error:
@@ -75,7 +75,7 @@ class Mirror:
                     denied = DeniedError(spelled(source.path, error))
                     if not source.optional:
                         raise denied from error
-                    log.warning(without_right(denied))
+                    log.warning(without_right(plural, denied))
             except ClusterError:
                 return
 

@@ -44,9 +44,12 @@ def spelled(path: str, error: ClusterError) -> str:
     return f"The API server says of {path}: {error}"
 
 
-def without_right(error: DeniedError) -> str:
+def without_right(plural: str, error: DeniedError) -> str:
     """What answers lack if a kind that they can do without may not be read."""
-    return f"Objects of described kinds are left out, and their Workloads say what is to be known. {error}"
+    lacks = "Objects of described kinds are left out, and their Workloads say what is to be known."
+    if plural == "statefulsets":
+        lacks = "What a StatefulSet is scaled to is not known, so its pods say how many it is to have."
+    return f"{lacks} {error}"
 
 
 def missing_right(verb: str, path: str) -> str:

@@ -45,20 +45,20 @@ async def take(
         if kinds is None or plural in kinds
     }
     objects: dict[str, list[Json]] = {plural: [] for plural in sources}
-    denied: list[DeniedError] = []  # for kinds without which answers can be given
+    denied: dict[str, DeniedError] = {}  # for kinds without which answers can be given
     tried = (_listed(transport, plural, source) for plural, source in read.items())
     answers = await asyncio.gather(*tried, return_exceptions=True)
     for (plural, source), found in zip(read.items(), answers, strict=True):
         if source.optional and isinstance(found, DeniedError):
-            denied.append(found)
+            denied[plural] = found
         elif source.optional and isinstance(getattr(found, "__cause__", None), NotFoundError):
             continue
         elif isinstance(found, BaseException):  # the first in order, so that the same is said each time
             raise found
         else:
             objects[plural] = found
-    for error in denied:
-        log.warning(without_right(error))
+    for plural, error in denied.items():
+        log.warning(without_right(plural, error))
     if QUEUED_PODS not in read:
         del objects[QUEUED_PODS]  # nothing is known of them then
     objects.update(await described(transport, objects["jobkinds"]))

@@ -412,9 +412,9 @@ class _PodSets:
         inner = self._at(path)
         if not isinstance(inner, dict):
             raise KindError(f"{text(path)}: must be an object")
-        found = self._embedded(inner, around.budget)
+        found, within = self._embedded(inner, around.budget), path
         if found is None and form.declared is not None:
-            found = self._declared(base, segments(form.declared))
+            found, within = self._declared(base, segments(form.declared)), ()
         if found is None:
             kind = f"{inner.get('apiVersion')} {inner.get('kind')}"
             raise KindError(f"{text(path)}: no JobKind describes {kind[:100]}, and it declares no pod sets")
@@ -423,8 +423,8 @@ class _PodSets:
             name = f"{prefix}-{each.name}"
             if len(name) > 63:
                 raise KindError(f"{text(path)}: its pod set {each.name} has too long a name")
-            place = (*path, *each.place) if each.place is not None else None
-            outside = tuple((field, (*path, *at)) for field, at in each.outside)
+            place = (*within, *each.place) if each.place is not None else None
+            outside = tuple((field, (*within, *at)) for field, at in each.outside)
             yield FoundPodSet(name, each.count * times, each.template, place, outside)
 
     def _declared(self, base: tuple[Segment, ...], place: tuple[Segment, ...]) -> list[FoundPodSet] | None:

@@ -1,11 +1,16 @@
 """What is wrong with an object that an administrator wrote, as its condition `Active` says it."""
 
+from typing import Final
+
 from admitter.api.base import R, checked
 from admitter.api.conditions import ActiveReason
 from admitter.cache.views import ObjectView
 from admitter.client.store import Key, Store
 
 Defect = tuple[ActiveReason, str]  # a reason, and a sentence
+
+HARMLESS: Final = frozenset({ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NAMESPACE_NOT_MANAGED})
+"""Defects of an elastic quota with which it is in force all the same."""
 
 
 def parsed(kind: type[R], view: ObjectView) -> tuple[R | None, Defect | None]:

@@ -13,6 +13,7 @@ from admitter.api.elastic_quota import (
     CompositeElasticQuotaSpec,
     ElasticQuota,
     ElasticQuotaSpec,
+    SharedQuotaSpec,
 )
 from admitter.cache.views import JobView, Json, ObjectView, at, seconds, timestamp
 from admitter.cache.world import World
@@ -21,7 +22,7 @@ from admitter.engine.commands import Define, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Queue
-from admitter.names import ANY_NODE
+from admitter.names import ANY_NODE, MANAGED_LABEL
 from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.quotas import elastic
 from admitter.quotas.elastic import Declared
@@ -38,7 +39,7 @@ class _ParsedQuota:
     uid: str
     raw: Json
     declared: Declared | None
-    spec: ElasticQuotaSpec | None
+    spec: SharedQuotaSpec | None
     problem: Defect | None
 
 
@@ -88,6 +89,12 @@ class ElasticQuotas:
             return False
         since = self.managed_since(quota).get(job.namespace)
         return since is not None and job.created >= seconds(since)
+
+    def manages_pods(self, namespace: str) -> bool:
+        """Whether pods that are created in a namespace, and name no queue, are its quota's."""
+        quota = self.governing(namespace)
+        managed = self._world.labels_of(namespace).get(MANAGED_LABEL) == "true"
+        return quota is not None and quota.manages_pods and managed
 
     def managed_since(self, quota: Declared) -> dict[str, str]:
         """Since when a quota that manages all Jobs does so, by namespace: for a new one since it was made."""
@@ -189,7 +196,8 @@ class ElasticQuotas:
         namespaces: tuple[str, ...] = (view.namespace,)
         if isinstance(spec, CompositeElasticQuotaSpec):
             namespaces = tuple(spec.namespaces)
-        declared = Declared(kind, view.namespace, view.name, view.created, namespaces, spec.manage_all_jobs)
+        manages = (spec.manage_all_jobs, isinstance(spec, ElasticQuotaSpec) and spec.manage_all_pods)
+        declared = Declared(kind, view.namespace, view.name, view.created, namespaces, *manages)
         return _ParsedQuota(view.uid, view.spec, declared, spec, None)
 
     def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[QuotaKey, Defect]]:
@@ -204,6 +212,8 @@ class ElasticQuotas:
                 found = next((p for f, name in fields if (p := self._flavor_problem(f, name))), None)
             if found is None and read.declared is not None and kind == "CompositeElasticQuota":
                 found = self._missing(read.declared)
+            if found is None and read.declared is not None and read.declared.manages_pods:
+                found = self._unmanaged(read.declared)
             if found is not None:
                 yield place, found
 
@@ -213,6 +223,16 @@ class ElasticQuotas:
             return None
         words = f"spec.namespaces names {', '.join(missing)}, which does not exist; it works for the others"
         return ActiveReason.NAMESPACE_NOT_FOUND, words
+
+    def _unmanaged(self, quota: Declared) -> Defect | None:
+        namespace = self._world.namespaces.get(("", quota.namespace))
+        if namespace is None or namespace.labels.get(MANAGED_LABEL) == "true":
+            return None
+        words = (
+            f"spec.manageAllPods has no effect: namespace {quota.namespace} is not managed by its label "
+            f'{MANAGED_LABEL}: "true"; all else works'
+        )
+        return ActiveReason.NAMESPACE_NOT_MANAGED, words
 
     def _store(self, kind: str) -> Store[ObjectView]:
         composite = kind == "CompositeElasticQuota"

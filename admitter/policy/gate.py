@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from admitter.api.conditions import ActiveReason, ConditionType, WaitingReason
+from admitter.api.conditions import ConditionType, WaitingReason
 from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
@@ -21,6 +21,7 @@ from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import Refusal, Rule
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
+from admitter.policy.defects import HARMLESS
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
 from admitter.policy.pod_groups import REMADE_SECONDS, complaint
@@ -281,7 +282,7 @@ class Gate:
 
     def _elastic(self, namespace: str, quota: Declared) -> str | Waiting:
         problem = self._catalog.elastic.problem(quota.kind, (quota.namespace, quota.name))
-        if problem is not None and problem[0] is not ActiveReason.NAMESPACE_NOT_FOUND:
+        if problem is not None and problem[0] not in HARMLESS:
             return Waiting(WaitingReason.QUOTA_INACTIVE, f"{quota}: {problem[1]}")
         return self._going(namespace) or quota.queue
 

@@ -16,7 +16,8 @@ from admitter.cache.views import Json, WorkloadView
 from admitter.engine.model import Admission, Assignment
 
 REMADE_SECONDS: Final = 300.0
-"""For so long the pods of an evicted group are awaited that are made anew; after that it is over."""
+"""For so long pods are awaited that are made anew: those of an evicted group, which is over after that, and
+those that take places of others that have failed or are gone, which are given back after that."""
 
 
 def succeeded(workload: WorkloadView | None, group: PodGroup | None) -> dict[str, set[str]]:
@@ -50,15 +51,6 @@ def _remembered(workload: WorkloadView | None, *parts: str) -> defaultdict[str, 
     return found
 
 
-def _given_back(workload: WorkloadView, group: PodGroup | None) -> Counter[str]:
-    """How many pods of each pod set have succeeded that were started by the admission."""
-    found, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
-    if group is not None:
-        _add_own(found, group.succeeded, workload)
-        _add_own(found, group.gone, workload)
-    return Counter({shape: len(ended - earlier[shape]) for shape, ended in found.items()})
-
-
 def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool) -> list[Json]:
     """The pods that have succeeded as a status remembers them; `earlier` once the admission is taken back."""
     before = _remembered(workload, "earlier")
@@ -70,21 +62,52 @@ def ended_json(workload: WorkloadView, group: PodGroup | None, *, earlier: bool)
     ]
 
 
+def with_lapsed(ended: list[Json], lapsed: Counter[str]) -> list[Json]:
+    """The same with how many places of each pod set are given back that no pod has taken."""
+    found = {each["name"]: each for each in ended}
+    return [
+        {**found.get(name, {"name": name, "pods": []}), **({"lapsed": lapsed[name]} if lapsed[name] else {})}
+        for name in sorted(found.keys() | lapsed.keys())
+    ]
+
+
+def lapsed_of(workload: WorkloadView) -> Counter[str]:
+    """How many places of each pod set have been given back that no pod took for a while."""
+    listed = workload.status.get("succeededPods") or ()
+    return Counter({each["name"]: each["lapsed"] for each in listed if each.get("lapsed")})
+
+
+def idle(workload: WorkloadView, group: PodGroup) -> Counter[str]:
+    """How many places of each pod set no pod runs in or waits for.
+
+    In a group that serves, or that was admitted before its pods were there, pods may come late.
+    """
+    if group.serving or group.fast:
+        return Counter()
+    return places(workload, group) - group.running - group.waiting
+
+
 def succeeded_count(workload: WorkloadView | None, group: PodGroup) -> int:
     return sum(map(len, succeeded(workload, group).values()))
 
 
 def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None) -> Admission:
-    """What an admission still holds: pods that have succeeded hold nothing, unless their group serves."""
-    if group is not None and group.serving:
-        return admission
-    ended = _given_back(workload, group)
-    pod_sets = tuple(_without(each, ended[each.name]) for each in admission.pod_sets)
+    """What an admission still holds: all but what the status of its Workload says is given back.
+
+    A pod that has succeeded may be deleted before the status says so, and a new process would not know of it:
+    until then it holds its place. Pods that run hold theirs, whatever the status says.
+    """
+    ended, lapsed = _remembered(workload, "pods"), lapsed_of(workload)
+    running = group.running if group is not None else Counter[str]()
+    pod_sets = tuple(
+        _without(each, len(ended[each.name]) + lapsed[each.name], running[each.name])
+        for each in admission.pod_sets
+    )
     return replace(admission, pod_sets=pod_sets) if pod_sets != admission.pod_sets else admission
 
 
-def _without(assignment: Assignment, ended: int) -> Assignment:
-    left = max(0, assignment.count - ended)
+def _without(assignment: Assignment, ended: int, running: int) -> Assignment:
+    left = min(assignment.count, max(assignment.count - ended, running))
     if left == assignment.count or not assignment.count:
         return assignment
     usage = tuple((resource, amount // assignment.count * left) for resource, amount in assignment.usage)
@@ -92,10 +115,22 @@ def _without(assignment: Assignment, ended: int) -> Assignment:
 
 
 def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:
-    """How many pods of each pod set may run on what was admitted."""
+    """How many pods of each pod set may run on what was admitted: never more than it holds.
+
+    Pods that have succeeded leave no place to others, unless their group serves.
+    """
     assert workload.admission is not None
-    left = left_of(workload.admission, workload, group)
-    return Counter({each.name: each.count for each in left.pod_sets})
+    ended, earlier = _remembered(workload, "pods"), _remembered(workload, "earlier")
+    lapsed = lapsed_of(workload)
+    if not group.serving:
+        _add_own(ended, group.succeeded, workload)
+        _add_own(ended, group.gone, workload)
+    return Counter(
+        {
+            each.name: max(0, each.count - len(ended[each.name] - earlier[each.name]) - lapsed[each.name])
+            for each in workload.admission.pod_sets
+        }
+    )
 
 
 def beyond(workload: WorkloadView, group: PodGroup, rest: Iterable[QueuedPod]) -> list[QueuedPod]:
@@ -111,7 +146,7 @@ def lowered(admission: Admission, group: PodGroup) -> Admission:
     left: list[Assignment] = []
     for each in admission.pod_sets:
         unused = max(0, min(excess, each.count - group.alive[each.name]))
-        left.append(_without(each, unused))
+        left.append(_without(each, unused, group.running[each.name]))
         excess -= unused
     return replace(admission, pod_sets=tuple(left)) if tuple(left) != admission.pod_sets else admission
 

@@ -21,6 +21,7 @@ from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
+from admitter.policy.defects import HARMLESS
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import display
@@ -241,12 +242,25 @@ def remembered(workload: WorkloadView, ended: list[Json]) -> Json:
 def lowered(workload: WorkloadView, admission: Admission, term: tuple[int, int]) -> Json:
     """An admitted group that serves keeps this much of its admission; `term` as of `admitted`."""
     words = f"admitted by {queue_title(admission.queue)}, of which it keeps {_flavors_in_words(admission)}"
-    conditions = [
-        each | {"message": words} if each["type"] in _HOLDS and each["status"] == "True" else each
+    fields = {"admission": _decided(admission, term), "conditions": _reworded(workload, lambda _: words)}
+    return _of_version(workload, fields)
+
+
+def given_back(workload: WorkloadView, ended: list[Json], places: int, seconds: float) -> Json:
+    """Which places of a group are given back since no pod took them for so long; messages say how many."""
+    words = f"; given back: {places} of its places, since no pod took them for {seconds:.0f} s"
+    conditions = _reworded(workload, lambda before: before.partition("; given back:")[0] + words)
+    return _of_version(workload, {"succeededPods": ended, "conditions": conditions})
+
+
+def _reworded(workload: WorkloadView, words: Callable[[str], str]) -> list[Json]:
+    """The conditions of a Workload that holds quota, with other messages in those that say so."""
+    return [
+        {**each, "message": words(each["message"])}
+        if each["type"] in _HOLDS and each["status"] == "True"
+        else each
         for each in workload.status.get("conditions") or ()
     ]
-    fields = {"admission": _decided(admission, term), "conditions": conditions}
-    return _of_version(workload, fields)
 
 
 def active(
@@ -254,7 +268,7 @@ def active(
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
     reason, message = problem or (ActiveReason.READY, "ready")
-    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NO_POLICY}
+    works = reason in {ActiveReason.READY, ActiveReason.NO_POLICY, *HARMLESS}
     change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)

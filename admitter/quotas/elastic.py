@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final
 
 from admitter.api.base import LONGEST_NAME, own_name
-from admitter.api.elastic_quota import ElasticQuotaSpec
+from admitter.api.elastic_quota import SharedQuotaSpec
 from admitter.convert.definitions import limit, victim_terms
 from admitter.engine.policy import (
     BorrowWithin,
@@ -42,6 +42,7 @@ class Declared:
     created: float  # when it was made, in seconds since the epoch
     namespaces: tuple[str, ...]  # those that it is for
     manages_all: bool = False  # whether it is for all of their Jobs, and not only for those that ask for it
+    manages_pods: bool = False  # likewise for the pods of its namespace; the API server's policy sees to it
 
     @property
     def age(self) -> tuple[float, str, str, str]:
@@ -77,7 +78,7 @@ def governing(declared: Iterable[Declared]) -> tuple[dict[str, Declared], dict[D
     return by_namespace, conflicts
 
 
-def queue(declared: Declared, spec: ElasticQuotaSpec, *, admits: bool = True) -> Queue:
+def queue(declared: Declared, spec: SharedQuotaSpec, *, admits: bool = True) -> Queue:
     """The queue of a quota that is in force.
 
     Raises:

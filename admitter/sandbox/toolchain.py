@@ -83,7 +83,8 @@ def cache_key(module: Path = MODULE, name: str | None = None, modfile: str = MOD
     It begins with a name, by default the release of Kubernetes.
     """
     digest = hashlib.sha256()
-    for file in (module / modfile, (module / modfile).with_suffix(".sum")):
+    # Programs of the module itself stand in folders of it.
+    for file in (module / modfile, (module / modfile).with_suffix(".sum"), *sorted(module.glob("*/*.go"))):
         digest.update(file.read_bytes())
     digest.update("\0".join(build_flags(modfile)).encode())
     machine = platform.machine().lower()

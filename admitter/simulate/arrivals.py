@@ -37,7 +37,7 @@ class Arrivals:
         self._generator = SimulatedGenerator(self._world)
         self._placing = Placing(self._world, self._catalog)
         self._objects = Objects(self._world)
-        self._pods = PodArrivals(self._world, self._objects, lifecycles, self._invalid)
+        self._pods = PodArrivals(snapshot, self._objects, lifecycles, self._invalid)
         self._changes = list(reversed(timeline.changes))
         self._now = timeline.start
         self._unqueued: dict[Key, Json] = {}

@@ -1,8 +1,9 @@
 """Reads manifests as a user would apply them, and orders them on a timeline."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ READ: Final = {
 """Kinds that matter here; others are ignored."""
 
 SNAPSHOT: Final = (API_VERSION, "Snapshot")
+ELASTIC_QUOTA: Final = (API_VERSION, "ElasticQuota")
 
 NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job", "Pod"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
@@ -79,12 +81,14 @@ def read(
     begin: Callable[[str, Json], float] | None = None,
     namespace: str = "default",
     job_kinds: Iterable[Json] = (),
+    all_pods_in: Iterable[str] = (),
 ) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
     `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
     begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`. The
-    `job_kinds` of a cluster are known, as are those of a snapshot.
+    `job_kinds` of a cluster are known, as are those of a snapshot. Pods that name no queue are left out where
+    no quota here or in a snapshot manages all pods; `all_pods_in` are further namespaces where one does.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
@@ -99,17 +103,24 @@ def read(
     kinds = DescribedKinds(
         (manifest for _, manifest in everything), [*job_kinds, *chain(*map(job_kinds_in, snapshots))]
     )
+    quotas = (each for _, each in everything if isinstance(each, dict) and _kind_of(each) == ELASTIC_QUOTA)
+    managing = {*all_pods_in, *managing_all_pods([*quotas, *chain(*map(_quotas_in, snapshots))], namespace)}
+    is_queued = partial(_is_queued, managing=managing, default=namespace)
     for number, (place, manifest) in enumerate(everything):
         if number in names:
             manifest["metadata"]["name"] = names[number]
         if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
             begins = begin(place, manifest)
             continue
-        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace, kinds)
+        found = (
+            str(manifest)
+            if isinstance(manifest, ManifestError)
+            else _problem(manifest, namespace, kinds, is_queued)
+        )
         if found is None:
             assert isinstance(manifest, dict)
             try:
-                counted = _counted(manifest, kinds)
+                counted = _counted(manifest, kinds, is_queued)
                 makers.append((manifest, counted))
                 objects += counted
             except (KindError, InvalidDurationError) as error:
@@ -123,7 +134,33 @@ def read(
     return Timeline(start, sorted(_changes(objects, start)), errors)
 
 
-def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
+def managing_all_pods(quotas: Iterable[object], default: str = "") -> Iterator[str]:
+    """The namespaces of elastic quotas that manage all pods; nothing about these is checked yet."""
+    for quota in quotas:
+        spec, metadata = (
+            quota.get(part) if isinstance(quota, dict) else None for part in ("spec", "metadata")
+        )
+        if isinstance(spec, dict) and isinstance(metadata, dict) and spec.get("manageAllPods"):
+            yield str(metadata.get("namespace") or default)
+
+
+def _quotas_in(snapshot: Json) -> list[object]:
+    """The elastic quotas in a document that should be a snapshot."""
+    objects = snapshot.get("objects")
+    found = objects.get("elasticquotas") if isinstance(objects, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _is_queued(manifest: Json, managing: Container[str], default: str) -> bool:
+    """Whether something is a pod of a queue or makes such pods, or may be one, for want of another queue."""
+    if not pods.is_pods(manifest):
+        return False
+    metadata = manifest.get("metadata")
+    namespace = (metadata.get("namespace") or default) if isinstance(metadata, dict) else default
+    return pods.names_queue(manifest) or (isinstance(namespace, str) and namespace in managing)
+
+
+def _counted(manifest: Json, kinds: DescribedKinds, is_queued: Callable[[Json], bool]) -> list[Json]:
     """What is decided about: the object itself, a Job or pods that stand for it, or nothing for a child.
 
     Raises:
@@ -133,14 +170,17 @@ def _counted(manifest: Json, kinds: DescribedKinds) -> list[Json]:
     if "ownerReferences" in manifest["metadata"] and kinds.is_child(manifest):
         return []
     if pods.is_pods(manifest):
-        return [] if pods.belongs(manifest, kinds.related, kinds.describe) else pods.pods_of(manifest)
+        counted = pods.belongs(manifest, kinds.related, lambda each: kinds.describe(each) or is_queued(each))
+        return [] if counted else pods.pods_of(manifest)
     if not _is_read(manifest):
         return [kinds.as_job(manifest)]
     manifest.pop(DESCRIBED, None)
     return [manifest]
 
 
-def _problem(manifest: object, namespace: str, kinds: DescribedKinds) -> str | None:
+def _problem(
+    manifest: object, namespace: str, kinds: DescribedKinds, is_queued: Callable[[Json], bool]
+) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
@@ -151,7 +191,7 @@ def _problem(manifest: object, namespace: str, kinds: DescribedKinds) -> str | N
         return "is a snapshot of a cluster and no manifest: --state takes it"
     is_pods = pods.is_pods(manifest)
     described = not is_pods and not _is_read(manifest)
-    if (is_pods and not pods.names_queue(manifest)) or (described and not kinds.describe(manifest)):
+    if (is_pods and not is_queued(manifest)) or (described and not kinds.describe(manifest)):
         return ""
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name", "") == "":

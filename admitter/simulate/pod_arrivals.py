@@ -2,6 +2,7 @@
 
 Previous step: `admitter.simulate.pods` has made pods of manifests. What no simulated API server would keep is
 an error: a pod of a queue that is not there by Kueue's label, and one that its group has no place for.
+A pod that names no queue is its elastic quota's if that manages all pods, and else left alone.
 """
 
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from admitter.cache.pod_groups import PodGroup, group_key
 from admitter.cache.queued_pods import QueuedPod, parse_queued_pod
 from admitter.cache.views import JobView, WorkloadView, parse_workload
 from admitter.cache.world import World
-from admitter.names import QUEUE_ALIAS_LABEL, QUEUE_LABEL
+from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_ALIAS_LABEL, QUEUE_LABEL
 from admitter.policy.derive import metadata_for, workload_spec
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.items import Item, Key
@@ -28,9 +30,10 @@ class PodArrivals:
     """Pods as they come, change and go."""
 
     def __init__(
-        self, world: World, objects: Objects, lifecycles: Lifecycles, invalid: Callable[[Invalid], None]
+        self, snapshot: Snapshot, objects: Objects, lifecycles: Lifecycles, invalid: Callable[[Invalid], None]
     ) -> None:
-        self._world = world
+        self._elastic = snapshot.catalog.elastic
+        self._world = snapshot.world
         self._objects = objects
         self._lifecycles = lifecycles
         self._invalid = invalid
@@ -56,14 +59,10 @@ class PodArrivals:
             self._enter(pod, named, now)
 
     def _come(self, raw: Json, key: Key, now: float) -> None:
-        made = as_created(raw)
-        labels, named = raw["metadata"].get("labels") or {}, raw[MADE_OF]
-        alias = labels.get(QUEUE_ALIAS_LABEL, "")
-        if QUEUE_LABEL not in labels and self._world.local_queues.get((key[0], alias)) is None:
-            words = f"its label {QUEUE_ALIAS_LABEL} names LocalQueue {alias}, which is not there"
-            self._invalid(Invalid(named, f"{words}: it is not queued"))
+        named, queued = raw[MADE_OF], self._in_a_queue(raw)
+        if queued is None:
             return
-        pod = parse_queued_pod(made)
+        pod = parse_queued_pod(as_created(queued))
         before = self._world.queued_pods.get(key)
         group = self._world.pod_groups.get(pod.group_uid) if pod.is_member else None
         if group is not None and before is None and _is_full(group, pod):
@@ -80,6 +79,23 @@ class PodArrivals:
         for each in (before, pod):
             if each is not None:
                 self._note(each, named)
+
+    def _in_a_queue(self, raw: Json) -> Json | None:
+        """A pod with the queue that the API server has it name; None if it is not queued."""
+        metadata = raw["metadata"]
+        labels, namespace = metadata.get("labels") or {}, metadata["namespace"]
+        own, alias = labels.get(QUEUE_LABEL), labels.get(QUEUE_ALIAS_LABEL, "")
+        gives_way = not own or (own == ELASTIC_QUOTA_QUEUE and not metadata.get("ownerReferences"))
+        if gives_way and self._world.local_queues.get((namespace, alias)) is not None:
+            own = alias
+        elif not own and self._elastic.manages_pods(namespace) and not raw["spec"].get("nodeName"):
+            own = ELASTIC_QUOTA_QUEUE
+        if own:
+            return {**raw, "metadata": {**metadata, "labels": {**labels, QUEUE_LABEL: own}}}
+        if QUEUE_ALIAS_LABEL in labels and QUEUE_LABEL not in labels:
+            words = f"its label {QUEUE_ALIAS_LABEL} names LocalQueue {alias}, which is not there"
+            self._invalid(Invalid(raw[MADE_OF], f"{words}: it is not queued"))
+        return None
 
     def _go(self, key: Key) -> None:
         before = self._world.queued_pods.get(key)

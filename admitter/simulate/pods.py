@@ -105,7 +105,7 @@ def pods_of(manifest: Json) -> list[Json]:
 def belongs(manifest: Json, related: Related, counts: Callable[[Json], bool]) -> bool:
     """Whether a pod is counted with something else: a Job, or an object here that makes queued pods.
 
-    `counts` says whether an object of another kind counts its pods.
+    `counts` says whether another object counts its pods.
     """
     namespace, seen = manifest["metadata"]["namespace"], 0
     current: Json | None = manifest
@@ -115,21 +115,19 @@ def belongs(manifest: Json, related: Related, counts: Callable[[Json], bool]) ->
         if sort == ("batch/v1", "Job"):
             return True
         current, seen = related(namespace, *sort, str(owner.get("name"))), seen + 1
-        if current is not None and (counts(current) or (is_pods(current) and names_queue(current))):
+        if current is not None and counts(current):
             return True
     return False
 
 
 def as_created(pod: Json) -> Json:
-    """A pod as the API server stores it, with the gate and without marks of an admission."""
+    """A pod of a queue as the API server stores it: with the gate, and without marks of an admission."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels, annotations = dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {})
     for mark in _MARKS:
         labels.pop(mark, None)
     for note in _NOTES:
         annotations.pop(note, None)
-    if QUEUE_ALIAS_LABEL in labels:
-        labels.setdefault(QUEUE_LABEL, labels[QUEUE_ALIAS_LABEL])
     if _GROUP_ALIAS in labels:
         labels.setdefault(POD_GROUP_LABEL, labels[_GROUP_ALIAS])
         for theirs, ours in _ALIASES.items():

@@ -168,7 +168,7 @@ def _create(mind: Mind) -> Operation:
 
 
 def _bound(mind: Mind) -> Operation:
-    """One that names its node: where that is refused it may not run, and elsewhere it is the user's doing."""
+    """One that names its node: it is refused."""
     made = drawn_queued_pod(mind.random, mind.ground, f"{BOUND}{mind.random.randrange(NUMBERS)}")
     made["spec"]["nodeName"] = NODE
     return create(mind.namespace, "pods", made)

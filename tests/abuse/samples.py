@@ -159,12 +159,12 @@ def node(_namespace: str, name: str) -> Json:
 
 
 def stateful_set(namespace: str, name: str) -> Json:
-    """A StatefulSet with a queue, and without pods."""
+    """A StatefulSet without pods, of a queue that is not there."""
     template = {"metadata": {"labels": {"app": name}}, "spec": pod(namespace, name)["spec"]}
     template["spec"] = {**template["spec"], "restartPolicy": "Always"}
     spec = {"replicas": 0, "serviceName": name, "selector": {"matchLabels": {"app": name}}}
     made = _named("apps/v1", "StatefulSet", name, namespace, spec=spec | {"template": template})
-    made["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
+    made["metadata"]["labels"] = {"admitter.dev/queue-name": "none"}
     return made
 
 

@@ -165,15 +165,15 @@ def test_a_pod_by_hand_in_a_managed_namespace_that_names_no_queue_of_it_is_found
     ]
 
 
-def test_a_pod_that_names_its_node_is_found_in_a_managed_namespace_and_its_users_doing_elsewhere(
+def test_a_pod_that_names_its_node_is_found_but_without_a_queue_outside_of_managed_namespaces(
     server: Server,
 ) -> None:
-    server.pod("open-a", "hand-bound-1", "99", queue="main")
-    assert server.watcher.used("abuse-b") == {}
-    server.pod("managed-a", "hand-bound-2", "1m", queue="main")
-    (found,) = server.found
-    assert "managed-a/hand-bound-2" in found
-    assert "without any quota" in found
+    server.pod("open-a", "hand-bound-1", "99")
+    assert server.found == []
+    for namespace, queue in (("open-a", "main"), ("managed-a", "main"), ("managed-a", "")):
+        name = f"hand-bound-{namespace}-{queue or 'none'}"
+        server.pod(namespace, name, "1m", queue=queue)
+        assert any(f"pod {namespace}/{name} runs without any quota" in found for found in server.found)
 
 
 @pytest.mark.parametrize("namespace", ["managed-a", "open-a"])
@@ -192,8 +192,8 @@ def test_a_copy_of_a_pod_that_waits_has_no_node_and_counts_once_it_has(
 
 
 def test_a_pod_of_which_it_is_not_known_whether_it_named_its_node_counts_in_its_queue(server: Server) -> None:
-    server.pod("managed-a", "hand-bound-1", "14", queue="main", exact=False)
-    server.pod("open-a", "hand-bound-2", "14", queue="other", exact=False)
+    server.pod("managed-a", "hand-bound-1", "7", queue="main", exact=False)
+    server.pod("open-a", "hand-bound-2", "7", queue="other", exact=False)
     assert server.found == []
     assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 14000}
 

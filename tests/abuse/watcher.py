@@ -298,7 +298,7 @@ class Watcher:
         namespace, _, name = pod.name.partition("/")
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)
-        if name.startswith(BOUND) and pod.node and not ground.managed:
+        if name.startswith(BOUND) and pod.node and not ground.managed and not pod.label:
             return None
         if name.startswith(BOUND) and pod.node and moment.exact:  # it had its node from the first
             return Account("", f"{pod.name} (which names its node)")

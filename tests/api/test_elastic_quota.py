@@ -56,6 +56,7 @@ def spec_schema(kind: type[Resource]) -> Json:
                 "max": {"cpu": 4, GPU_MEMORY: "80", "pods": 10},
                 "flavors": ["h100", "t4"],
                 "manageAllJobs": True,
+                "manageAllPods": True,
                 "preemption": {"gracePeriod": "1h30m", "minRuntime": 30},
             },
         ),
@@ -98,6 +99,13 @@ def test_what_is_wrong_is_said_of_both_kinds(spec: Json, problem: str) -> None:
     (found,) = said(ElasticQuota, spec)
     assert found.startswith(problem)
     assert said(CompositeElasticQuota, spec | {"namespaces": ["a"]}) == [found]
+
+
+def test_all_pods_are_managed_by_a_namespaces_own_quota_alone() -> None:
+    spec = {"manageAllPods": "perhaps"}
+    assert said(ElasticQuota, spec) == ['spec.manageAllPods: Input should be a valid boolean, not "perhaps"']
+    composite = {"manageAllPods": True, "namespaces": ["a"]}
+    assert said(CompositeElasticQuota, composite) == ["spec.manageAllPods: Extra inputs are not permitted"]
 
 
 def test_every_wrong_limit_is_named() -> None:

@@ -16,12 +16,16 @@ class StatefulSetController:
     """Makes the pods of StatefulSets in order, each once the one before runs, and deletes them in that order.
 
     One with the podManagementPolicy Parallel makes and deletes them at once.
+
+    Attributes:
+        works: whether it does anything.
     """
 
     def __init__(self, server: ApiServer, make: Callable[[Json, str], None]) -> None:
         """Act from now on; `make` makes a pod of a StatefulSet with a name."""
         self._server = server
         self._make = make
+        self.works = True
         server.listen(self._changed)
 
     def _changed(self, plural: str, before: Json | None, after: Json | None) -> None:
@@ -36,7 +40,7 @@ class StatefulSetController:
     def _act(self, key: tuple[str, str]) -> None:
         """Take one step: the next one follows the change that it makes."""
         found = self._server.objects["statefulsets"].get(key)
-        if found is None:
+        if found is None or not self.works:
             return
         replicas, ordered = found["spec"]["replicas"], found["spec"]["podManagementPolicy"] == "OrderedReady"
         for number in range(replicas):

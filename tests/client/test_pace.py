@@ -1,11 +1,13 @@
 """Writes that can wait give way to a busy API server."""
 
+import asyncio
 from contextlib import suppress
 
 import pytest
 
 from admitter.client.pace import LONGEST_PAUSE_SECONDS, PAUSES, Pace
 from admitter.client.throttle import patient
+from tests.apiserver.loop import run
 
 
 class Server:
@@ -51,6 +53,17 @@ async def test_a_server_that_is_far_away_is_not_taken_for_a_busy_one() -> None:
     server.pauses.clear()
     await server.answer(*[0.1] * 10)
     assert server.pauses == []
+
+
+def test_time_passes_as_timers_of_the_loop_count_it() -> None:
+    async def writes() -> float:
+        pace = Pace()
+        for took in (0.004, 0.02):
+            async with pace.turn():
+                await asyncio.sleep(took)
+        return asyncio.get_running_loop().time()
+
+    assert run(writes()) == pytest.approx(0.004 + 0.02 + 0.02 * PAUSES)
 
 
 async def refused(server: Server, seconds: float) -> None:

@@ -24,10 +24,11 @@ from admitter.sandbox.operators.definitions import chosen as chosen_operators
 from admitter.sandbox.operators.running import run_operators
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
-from tests.cluster.described import job_set, leader_worker_set, ray_cluster, train_job
+from tests.cluster.described import leader_worker_set
 from tests.cluster.direct import DirectCluster, DirectPlane
 from tests.cluster.elastic import Tenants
-from tests.cluster.objects import Json, cluster_queue, job
+from tests.cluster.objects import cluster_queue, job
+from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -81,11 +82,11 @@ def _is_at_work(cluster: Cluster) -> bool:
 
 @pytest.fixture(scope="session")
 def operators(installed: Cluster, shared: Path) -> Cluster:
-    """The cluster with the operators of JobSets, RayClusters and TrainJobs."""
+    """The cluster with the operators of JobSets, RayClusters and TrainJobs, and those that are asked for."""
     if not isinstance(installed, ControlPlane):
         pytest.skip("operators run beside the sandbox only")
     with FileLock(shared / "operators.lock"):
-        run_operators(installed, chosen_operators(["kuberay", "trainer"]), Console(stderr=True))
+        run_operators(installed, chosen_operators(["kuberay", "trainer", *ASKED]), Console(stderr=True))
     return installed
 
 
@@ -115,23 +116,22 @@ def described(operators: Cluster, shared: Path) -> Cluster:
     with FileLock(shared / "described.lock"):
         if not (shared / "described").exists():
             asyncio.run(_describe(operators))
-            for make in (job_set, ray_cluster, train_job):
-                made = make("default", "any")
-                eventually(partial(_is_suspended, operators, made), what=f"policies for {made['kind']}s")
+            for kind in KINDS:
+                eventually(partial(_is_suspended, operators, kind), what=f"policies for each {kind.resource}")
             (shared / "described").touch()
     return operators
 
 
 async def _describe(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
-        await install_kinds(transport, chosen("jobset,raycluster,trainjob"))
+        await install_kinds(transport, chosen(",".join(kind.job_kind or kind.resource for kind in KINDS)))
 
 
-def _is_suspended(cluster: Cluster, made: Json) -> bool:
+def _is_suspended(cluster: Cluster, kind: Kind) -> bool:
     """Whether a policy of the API server suspends an object when it is created."""
     options = ("--dry-run=server", "--output=json", "--filename=-")
-    found = json.loads(cluster.run_kubectl("create", *options, content=json.dumps(made)))
-    return bool(found["spec"].get("suspend"))
+    made = kind.alone("default", "any") if kind.alone else kind.made("default", "any")[-1]
+    return kind.stopped(json.loads(cluster.run_kubectl("create", *options, content=json.dumps(made))))
 
 
 @pytest.fixture(scope="session")

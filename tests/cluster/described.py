@@ -87,6 +87,33 @@ def training_runtime(
     return made
 
 
+def mpi_job(
+    namespace: str,
+    name: str,
+    *,
+    seconds: int | None = None,
+    pod: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Json:
+    """An MPIJob that is queued: a launcher and two workers, of a CPU each; no worker outlives it."""
+    template = _template(seconds, pod)
+    roles = {"Launcher": {"template": template}, "Worker": {"replicas": 2, "template": template}}
+    made = {"mpiReplicaSpecs": roles, "runPolicy": {"cleanPodPolicy": "Running"}, **spec}
+    return _manifest("kubeflow.org/v2beta1", "MPIJob", namespace, name, made)
+
+
+def app_wrapper(
+    namespace: str, name: str, *, seconds: int | None = None, pod: Mapping[str, Any] | None = None
+) -> Json:
+    """A queued AppWrapper of a pod and a Job with two, each of a CPU and with the label `part`."""
+    driver = copy.deepcopy(_template(seconds, pod)) | {"apiVersion": "v1", "kind": "Pod"}
+    driver["metadata"] |= {"name": f"{name}-driver", "labels": {"part": "driver"}}
+    workers = job(namespace, f"{name}-workers", pods=2, seconds=seconds, queue=None, pod=pod, suspend=False)
+    workers["spec"]["template"]["metadata"]["labels"] = {"part": "workers"}
+    spec = {"components": [{"template": driver, "podSets": [{"path": "template"}]}, {"template": workers}]}
+    return _manifest("workload.codeflare.dev/v1beta2", "AppWrapper", namespace, name, spec)
+
+
 def leader_worker_set(namespace: str, name: str, *, replicas: int = 2, size: int = 3, **spec: Any) -> Json:
     """A LeaderWorkerSet of some groups; each has a leader and workers, and each pod requests a CPU."""
     template = _template(None, {"restartPolicy": "Always"})

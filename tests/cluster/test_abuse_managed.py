@@ -163,7 +163,7 @@ def test_a_pod_there_that_names_a_queue_is_gated(managed: Team, attacker: Attack
 
 
 def test_a_queued_pod_there_chooses_neither_node_nor_scheduler(managed: Team, attacker: Attacker) -> None:
-    with attacker.refused("a queued pod there does not name its node"):
+    with attacker.refused("does not name its node, since it would run before it is admitted"):
         attacker.create(pod(managed.namespace, "bound", nodeName="absent"))
     with attacker.refused(
         "is bound by the scheduler of the cluster, and spec.schedulerName of this one is own"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.auditor import Auditor
 from tests.cluster.described import leader_worker_set
 from tests.cluster.objects import Json, local_queue
 from tests.cluster.people import Person
@@ -77,3 +78,32 @@ def test_a_replica_runs_as_a_whole_and_the_next_one_waits(team: Team) -> None:
     eventually(lambda: not team.states()["Admitted"], what="quota that is free")
     scales(1)
     eventually(lambda: running() == {"serve-0", "serve-0-1", "serve-0-2"}, what="a replica again")
+
+
+@pytest.mark.usefixtures("leader_worker_sets")
+def test_a_replica_beyond_those_that_there_are_asks_for_quota_in_a_rollout_and_frees_it(team: Team) -> None:
+    def running(**annotations: str) -> set[str]:
+        return {
+            each["metadata"]["name"]
+            for each in pods(team.cluster, team.namespace)
+            if each.get("status", {}).get("phase") == "Running"
+            and annotations.items() <= each["metadata"].get("annotations", {}).items()
+        }
+
+    both = {f"serve-{n}{worker}" for n in (0, 1) for worker in ("", "-1")}
+    surge = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}
+    team.offers({"cpu": {"on-demand": "4"}})
+    limits = {(team.flavor("on-demand"), "cpu"): 6.0}
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.apply(leader_worker_set(team.namespace, "serve", size=2, rolloutStrategy=surge))
+        eventually(lambda: running() == both, what="both replicas to run")
+        template = {"metadata": {"annotations": {"turn": "second"}}}
+        team.patch(
+            "leaderworkerset", "serve", {"spec": {"leaderWorkerTemplate": {"workerTemplate": template}}}
+        )
+        eventually(lambda: team.states() == {"Admitted": 2, "Pending": 1}, what="a third one to wait")
+        assert running() == both
+        team.offers({"cpu": {"on-demand": "6"}})
+        eventually(lambda: running() == running(turn="second") == both, what="the rollout")
+        eventually(lambda: team.states() == {"Admitted": 2}, what="the third one to be gone")
+    assert auditor.excesses == []

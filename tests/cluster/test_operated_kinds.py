@@ -1,4 +1,4 @@
-"""JobSets, RayClusters and TrainJobs on their real operators, with tenants and a dying controller."""
+"""Kinds on their real operators, with tenants and a dying controller."""
 
 import json
 import os
@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.auditor import WORKLOAD, Auditor, whole
 from tests.cluster.controller import Controller
-from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
+from tests.cluster.described import job_set
 from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, job, local_queue, resource_flavor
+from tests.cluster.operated import KINDS, RAY_CLUSTER, Kind
 from tests.cluster.people import Person
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_managed import manage
@@ -29,47 +30,10 @@ VENDOR: Json = {"nodeLabels": {"accelerator": "vendor1"}, "nodeTaints": SPOT["no
 FLAVOR_KEYS = {"accelerator", "instance-type"}
 
 
-class Kind(NamedTuple):
-    """A kind in tests.
-
-    Attributes:
-        resource: as kubectl takes it.
-        mark: the label of its pods with its name.
-        part: the label of its pods with the pod set.
-        parts: the values of that label.
-        sets: how many pods each of its pod sets has.
-    """
-
-    resource: str
-    mark: str
-    part: str
-    parts: tuple[str, str]
-    sets: tuple[int, int]
-
-    @property
-    def pods(self) -> int:
-        return sum(self.sets)
-
-
-_JOB_SET_MARKS = ("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name")
-JOB_SET = Kind("jobset", *_JOB_SET_MARKS, ("driver", "workers"), (1, 4))
-RAY_CLUSTER = Kind("raycluster", "ray.io/cluster", "ray.io/group", ("headgroup", "small"), (1, 2))
-TRAIN_JOB = Kind("trainjob", *_JOB_SET_MARKS, ("driver", "node"), (1, 2))
-KINDS = (JOB_SET, RAY_CLUSTER, TRAIN_JOB)
-
 OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
-REMEDY = r"admitter pause \w+/runs -n [-\w]+, change it once it is stopped, then admitter resume \w+/runs -n"
-GROWTH = {
-    JOB_SET: ("/spec/replicatedJobs/1/replicas", f"so spec.replicatedJobs can't grow: {REMEDY}"),
-    RAY_CLUSTER: ("/spec/workerGroupSpecs/0/replicas", f"so spec.workerGroupSpecs can't grow: {REMEDY}"),
-    TRAIN_JOB: ("/spec/trainer/numNodes", "spec.trainer: Invalid value: field is immutable"),
-}
-"""A field that lets an object grow, and the refusal; that of TrainJobs is their own definition's."""
-QUEUED_CHILDREN = {JOB_SET: {"jobset"}, RAY_CLUSTER: {"job", "jobset"}, TRAIN_JOB: {"job"}}
-"""What its operator makes none of: a tenant may make it with any owner, and it is queued by itself."""
 
 
 @dataclass
@@ -92,14 +56,10 @@ class Users(Team):
 
     def submit(self, name: str, *, seconds: int | None = None, **pod: Any) -> None:
         """A user makes an object, with further fields of its pods, that run for some seconds or for ever."""
-        if self.kind is RAY_CLUSTER:
-            assert seconds is None, "an operator makes its pods again"
-            self.apply(ray_cluster(self.namespace, name, pod=pod))
-        elif self.kind is JOB_SET:
-            self.apply(job_set(self.namespace, name, seconds=seconds, pod=pod))
-        else:
-            self.apply(training_runtime(self.namespace, name, seconds=seconds, pod=pod))
-            self.apply(train_job(self.namespace, name, runtime=name))
+        assert seconds is None or self.kind.ends, "an operator makes its pods again"
+        length = {} if seconds is None else {"seconds": seconds}
+        for manifest in self.kind.made(self.namespace, name, pod=pod, **length):
+            self.apply(manifest)
 
     def pods(self, job: str) -> list[dict[str, Any]]:
         return list(self.read("pods", f"--selector={self.kind.mark}={job}")["items"])
@@ -129,7 +89,7 @@ def each(described: Cluster, controller: Controller, namespace: str) -> Iterator
         users.close()
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.resource)
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.label)
 def users(each: dict[Kind, Users], request: pytest.FixtureRequest) -> Users:
     return each[request.param]
 
@@ -187,7 +147,7 @@ def test_it_is_deleted_while_it_waits_runs_or_is_evicted(users: Users) -> None:
         users.submit("evicted")
         users.runs("evicted", pods=users.kind.pods)
         users.submit("last", priorityClassName=high)
-        eventually(lambda: users.read(users.kind.resource, "evicted")["spec"]["suspend"], what="its stop")
+        eventually(lambda: users.kind.stopped(users.read(users.kind.resource, "evicted")), what="its stop")
         users.delete("evicted")
         users.runs("last", pods=users.kind.pods)
     assert auditor.excesses == []
@@ -218,7 +178,7 @@ def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind,
     submissions: list[Callable[[], None]] = []
     for number in range(OBJECTS):
         for kind in KINDS:
-            ends = {} if kind is RAY_CLUSTER else {"seconds": 1}
+            ends = {"seconds": 1} if kind.ends else {}
             pod = high if random.random() < 0.3 else {}
             submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", **ends, **pod))
     with Auditor(users.cluster, users.namespace, limits) as auditor:
@@ -232,8 +192,8 @@ def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind,
 @pytest.fixture
 def tenant(users: Users) -> Person:
     """A user that may do all to objects of these kinds, to Jobs and pods, and submit to the queue."""
-    groups = ["jobset.x-k8s.io", "ray.io", "trainer.kubeflow.org", "batch", ""]
-    resources = ["jobsets", "rayclusters", "trainjobs", "jobs", "pods"]
+    groups = [*(kind.group for kind in KINDS), "batch", ""]
+    resources = [*(f"{kind.resource}s" for kind in KINDS), "jobs", "pods"]
     rule: Json = {"apiGroups": groups, "resources": resources, "verbs": ["*"]}
     return Person(users.cluster, users.namespace, "ann").may(rule).submits_to("main")
 
@@ -242,9 +202,8 @@ def test_a_tenant_lets_nothing_grow_while_it_runs(users: Users, tenant: Person) 
     users.quota({"on-demand": (ON_DEMAND, 2 * users.kind.pods)})
     users.submit("runs")
     users.runs("runs", pods=users.kind.pods)
-    path, refused = GROWTH[users.kind]
-    growth = f"--patch={json.dumps([{'op': 'replace', 'path': path, 'value': 3}])}"
-    with pytest.raises(KubectlError, match=refused):
+    growth = f"--patch={json.dumps([{'op': 'replace', 'path': users.kind.grows, 'value': 3}])}"
+    with pytest.raises(KubectlError, match=users.kind.refused):
         tenant.kubectl("patch", users.kind.resource, "runs", "--type=json", growth)
     assert len(users.pods("runs")) == users.kind.pods
 
@@ -294,7 +253,7 @@ def test_what_a_tenant_makes_as_a_child_waits_or_is_refused(users: Users, tenant
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": children})
     with pytest.raises(KubectlError) as refused:
         tenant.kubectl("create", "--filename=-", content=content)
-    waiting = {f"{kind}-queued-{name}" for kind in QUEUED_CHILDREN[users.kind] for name in ("runs", "waits")}
+    waiting = {f"{kind}-queued-{name}" for kind in users.kind.children for name in ("runs", "waits")}
     assert str(refused.value).count("denied request") == len(children) - len(waiting)
     eventually(lambda: users.workloads().keys() == {"runs", "waits", *waiting}, what="Workloads of them")
     for name in waiting:

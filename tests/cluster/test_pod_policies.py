@@ -210,11 +210,10 @@ def test_ephemeral_containers_are_free(administrator: Attacker) -> None:
     assert gates(read(administrator, "work")) == [GATE]
 
 
-def test_a_pod_that_names_its_node_is_counted_but_not_gated(attacker: Attacker) -> None:
-    attacker.create(pod(attacker.namespace, "bound", nodeName="absent"))
-    made = read(attacker, "bound")
-    assert gates(made) == []
-    assert creator(made).endswith(":user")
+def test_a_queued_pod_names_no_node_since_it_would_run_before_it_is_admitted(attacker: Attacker) -> None:
+    with attacker.refused("does not name its node, since it would run before it is admitted"):
+        attacker.create(pod(attacker.namespace, "bound", nodeName="absent"))
+    attacker.create(pod(attacker.namespace, "plain", None, nodeName="absent"))
 
 
 def test_pods_of_a_job_are_counted_with_it(attacker: Attacker) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.operated import ASKED_KINDS
 from tests.cluster.waiting import eventually
 from tests.test_docs import ROOT, trimmed, typed
 
@@ -19,6 +20,8 @@ pytestmark = pytest.mark.cluster
 TUTORIAL = ("tutorials/own-kind.md",)
 KINDS = ("kinds.md", "kinds/jobset.md", "kinds/ray.md", "kinds/trainjob.md")
 """Read in this order: the first starts what the others use."""
+OPTIONAL = [pytest.param((f"kinds/{kind.resource}.md",), id=kind.label) for kind in ASKED_KINDS]
+"""Each starts what it uses itself."""
 LOOKING = ("kubectl get ", "kubectl describe ", "admitter get ", "admitter explain ")
 VARIES = re.compile(
     r"(?P<dots>\.\.\.)"
@@ -94,7 +97,9 @@ def printed(terminal: Terminal, command: str, expected: re.Pattern[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize("pages", [TUTORIAL, KINDS], ids=["tutorial", "kinds"])
+@pytest.mark.parametrize(
+    "pages", [pytest.param(TUTORIAL, id="tutorial"), pytest.param(KINDS, id="kinds"), *OPTIONAL]
+)
 def test_each_command_of_a_page_prints_what_is_shown(terminal: Terminal, pages: tuple[str, ...]) -> None:
     for page in pages:
         for command, shown in typed(ROOT / "docs" / page):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from admitter.cache.pod_groups import PodGroup, ended_as
-from admitter.cache.queued_pods import QueuedPod, parse_queued_pod
+from admitter.cache.pod_groups import PodGroup
+from admitter.cache.queued_pods import parse_queued_pod
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.cache.world import OWN
 from admitter.engine.model import Admission
@@ -33,24 +33,17 @@ class PodScene(Scene):
 
     Attributes:
         kubelet: runs pods.
+        sets: makes pods of StatefulSets.
         groups: how pods of each group are made, by its name.
     """
 
     def __init__(self, cpu: dict[str, int], **preemption: Json | str) -> None:
         super().__init__(cpu, **preemption)
         self.kubelet = Kubelet(self.server)
-        StatefulSetController(self.server, self._pod_of_set)
+        self.sets = StatefulSetController(self.server, self._pod_of_set)
         self.groups: dict[str, Json] = {}
-        self._gone: dict[str, list[QueuedPod]] = {}
         self._of_sets: dict[str, Json] = {}
         self._first_sizes: dict[str, int] = {}  # of StatefulSets, which their templates name ever after
-        self.server.listen(self._pod_changed)
-
-    def _pod_changed(self, plural: str, before: Json | None, after: Json | None) -> None:
-        """Remember pods of groups that have succeeded and are gone."""
-        if plural == "pods" and before is not None and after is None and is_queued(before):
-            pod = parse_queued_pod(before)
-            self._gone.setdefault(pod.group_uid, []).append(pod)
 
     def pod(
         self,
@@ -138,19 +131,13 @@ class PodScene(Scene):
         return sum(map(self.has_started, names))
 
     def held(self, workload: WorkloadView) -> Admission:
-        """What a Workload holds: pods of a group that have succeeded hold nothing, seen or remembered."""
-        admission = super().held(workload)
+        """What a Workload holds: pods of a group that have succeeded hold nothing once it says so."""
         uid = workload.job[1] if workload.job is not None else ""
-        group, gone = self._found(uid), self._gone.get(uid, ())
-        for pod in gone if uid else ():
-            group = group or PodGroup(pod)
-            if pod.phase == "Succeeded":
-                group.gone.setdefault(pod.shape, {})[ended_as(pod)] = pod.workload_uid
-        return left_of(admission, workload, group)
+        return left_of(super().held(workload), workload, self._found(uid) if uid else None)
 
     def _found(self, uid: str) -> PodGroup | None:
         """A group as it is now, by its UID or its name."""
-        views = map(parse_queued_pod, self._queued())
+        views = self.parsed(parse_queued_pod, self._queued())
         members = [view for view in views if view.group and uid in {view.group_uid, view.group}]
         group = PodGroup(members[0]) if members else None
         for member in members:

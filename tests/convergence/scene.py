@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.cache.world import OWN
@@ -23,6 +23,8 @@ from tests.apiserver.server import ApiServer, clock
 Json = dict[str, Any]
 
 TEAM = "team"
+T = TypeVar("T")
+
 JOBS = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
 CLASSES = {"low": -10, "high": 10}
 
@@ -57,6 +59,7 @@ class Scene:
         self.jobs = JobController(self.server)
         self.excesses: list[str] = []
         self._total = sum(cpu.values()) * 1000
+        self._views: dict[tuple[str, str], Any] = {}
         self._running: asyncio.Task[None] | None = None
         self._define("/api/v1/namespaces", "default")
         self._define("/api/v1/namespaces", TEAM)
@@ -92,7 +95,7 @@ class Scene:
         if plural in {"workloads", "pods"}:
             pods = [pod for pod in self.server.objects["pods"].values() if is_live(pod)]
             running = sum(_cpu(pod["spec"]) for pod in pods if not pod["spec"].get("schedulingGates"))
-            admitted = sum(self.used(queue) for queue in self._queues())
+            admitted = sum(map(self.used, self._queues()))
             if max(running, admitted) > self._total:
                 self.excesses.append(f"{clock():%T}: {admitted} admitted, {running} run")
 
@@ -169,9 +172,19 @@ class Scene:
 
     def used(self, queue: str) -> int:
         """Thousandths of a CPU that are admitted in a queue."""
-        views = map(parse_workload, self.server.objects["workloads"].values())
+        views = self.parsed(parse_workload, self.server.objects["workloads"].values())
         admissions = [self.held(view) for view in views if view.admission is not None and not view.finished]
         return sum(amount for each in admissions if each.queue == queue for _, amount in each.usage)
+
+    def parsed(self, parse: Callable[[Json], T], objects: Iterable[Json]) -> list[T]:
+        """Views of objects; each version of one is parsed once."""
+        found = []
+        for raw in objects:
+            key = (raw["metadata"]["uid"], raw["metadata"]["resourceVersion"])
+            if key not in self._views:
+                self._views[key] = parse(raw)
+            found.append(self._views[key])
+        return found
 
     def held(self, workload: WorkloadView) -> Admission:
         """What a Workload holds that has been admitted."""

@@ -68,24 +68,6 @@ def test_pods_of_two_shapes_are_admitted_to_two_flavors() -> None:
     run(story())
 
 
-def test_another_pod_takes_the_place_of_one_that_has_failed() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 100.0
-        scene.kubelet.phase = lambda pod: "Failed" if pod["metadata"]["name"] == "tune-0" else "Succeeded"
-        await scene.start()
-        scene.group("tune", 3)
-        await scene.server.until(lambda: (scene.job("tune-0").get("status") or {}).get("phase") == "Failed")
-        assert scene.used("a") == 3000
-        scene.group("tune", 1, size=3, first=3)
-        await scene.settled(lambda: scene.has_started("tune-3"))
-        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "JobSucceeded"))
-        assert scene.excesses == []
-        await scene.kill()
-
-    run(story())
-
-
 def test_a_group_that_may_not_be_retried_fails_with_its_first_pod() -> None:
     async def story() -> None:
         scene = PodScene({"a": 3})
@@ -135,30 +117,6 @@ def test_pods_that_name_different_sizes_wait_and_their_group_says_so() -> None:
         scene.group("tune", 1, size=4, first=3)
         await scene.server.until(lambda: "PodGroupSizesDiffer" in scene.events("tune-3"))
         assert scene.is_gated("tune-3")
-        await scene.kill()
-
-    run(story())
-
-
-def test_a_pod_that_has_succeeded_frees_its_quota_at_once_and_for_good() -> None:
-    async def story() -> None:
-        scene = PodScene({"a": 3})
-        scene.kubelet.lasts = lambda pod: 5.0 if pod["metadata"]["name"] == "tune-0" else 500.0
-        await scene.start()
-        pods = scene.group("tune", 3)
-        await scene.settled(lambda: scene.started(pods) == 3)
-        scene.pod("next", cpu=1)
-        await scene.settled(lambda: scene.has_started("next"))
-        await scene.server.until(lambda: "succeededPods" in scene.group_workload("tune")["status"])  # type: ignore[index]
-        scene.delete_pod("tune-0")
-        await scene.kill()
-        await scene.start(seed=2)
-        scene.pod("last", cpu=1)
-        await scene.settled(
-            lambda: scene.condition("last", "QuotaReserved") == "False" or scene.is_done("next")
-        )
-        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "JobSucceeded"))
-        assert scene.excesses == []
         await scene.kill()
 
     run(story())

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from admitter.cache.views import parse_workload
+from admitter.controllers.workload.pod_jobs import REPLACED_SECONDS
 from admitter.names import BEYOND_GROUP_ANNOTATION
 from tests.apiserver.loop import run
 from tests.apiserver.server import Fate
@@ -142,6 +143,25 @@ def test_a_set_of_one_pod_keeps_its_place_while_that_is_made_anew() -> None:
     run(story())
 
 
+def test_a_set_of_which_the_last_pod_is_not_made_anew_keeps_its_place_for_a_moment_only() -> None:
+    async def story() -> None:
+        scene = serving(1)
+        await scene.start()
+        scene.serve("web", 1)
+        await scene.settled(lambda: running(scene) == ["web-0"])
+        scene.pod("other")
+        scene.sets.works = False
+        scene.delete_pod("web-0")
+        await scene.settled(lambda: scene.find_pod("web-0") is None)
+        await asyncio.sleep(REPLACED_SECONDS - 1)
+        assert running(scene) == []
+        await scene.settled(lambda: running(scene) == ["other"])
+        assert workloads(scene) == ["Pod other"]
+        await scene.kill()
+
+    run(story())
+
+
 def test_pods_that_ask_for_something_else_than_the_others_replace_them_one_by_one() -> None:
     async def story() -> None:
         scene = serving(4)
@@ -154,6 +174,28 @@ def test_pods_that_ask_for_something_else_than_the_others_replace_them_one_by_on
             scene.delete_pod(name)
             await scene.settled(lambda: running(scene) == names("web", 2) and _uid(scene, name) != uid)  # noqa: B023  # called at once
         assert scene.used("a") == 4000
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_group_without_a_set_is_as_large_as_its_newest_pod_says() -> None:
+    async def story() -> None:
+        scene = serving(3)
+        await scene.start()
+        pods = scene.group("web", 3, pod_group_serving="true")
+        await scene.settled(lambda: scene.started(pods) == 3)
+        scene.delete_pod("web-1")
+        scene.delete_pod("web-2")
+        await scene.settled(lambda: running(scene) == ["web-0"])
+        await asyncio.sleep(30)
+        assert scene.used("a") == 3000, "it says that it is to have three"
+        scene.group("web", 1, size=2, first=3, pod_group_serving="true")
+        await scene.settled(lambda: running(scene) == ["web-0", "web-3"] and scene.used("a") == 2000)
+        scene.group("web", 1, size=3, first=4, pod_group_serving="true")
+        await scene.settled(lambda: scene.has_started("web-4"))
+        assert workloads(scene) == ["Pod web-4", "PodGroup web"]
         assert scene.excesses == []
         await scene.kill()
 

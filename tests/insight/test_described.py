@@ -128,7 +128,7 @@ def test_a_name_that_may_be_two_objects_is_to_be_told_apart(reader: Reader) -> N
 
 def test_names_that_are_wrong_are_told_from_kinds_that_are(reader: Reader) -> None:
     assert "did you mean experiment/second?" in reader.ask("explain", "experiment/secnd", *IN, exit_code=1)
-    assert "'study/second' is not NAME" in reader.ask("explain", "study/second", *IN, exit_code=2)
+    assert "'study/second' is none of NAME" in reader.ask("explain", "study/second", *IN, exit_code=2)
 
 
 def test_further_objects_are_tried_with_the_kinds_of_the_cluster(reader: Reader) -> None:

@@ -172,6 +172,17 @@ def test_namespaces_that_are_missing_count_only_where_any_are_known() -> None:
     assert (finding.severity, finding.rule) == ("warning", "NamespaceNotFound")
 
 
+def test_a_quota_that_manages_pods_of_a_namespace_that_is_not_managed() -> None:
+    state = State()
+    state.put("elasticquotas", "quota", "a", spec={"min": {"cpu": "1"}, "manageAllPods": True})
+    unknown = {("UnusedFlavor", "ResourceFlavor default")}
+    assert found(state) == unknown, "of the namespace nothing is known"
+    state.put("namespaces", "a")
+    finding, _ = lint(Snapshot(facts(state.snapshot())))
+    assert (finding.severity, finding.rule) == ("warning", "NamespaceNotManaged")
+    assert finding.object == "ElasticQuota a/quota"
+
+
 def test_more_than_the_cohort_above_allows_works_all_the_same(state: State) -> None:
     def cpus(**quota: str) -> list[Json]:
         return [{"name": "cpu", "flavors": [{"name": "default", "quota": quota}]}]

@@ -121,6 +121,24 @@ def test_pods_and_groups_are_explained(reader: Reader) -> None:
     assert "there is no" in reader.ask("explain", "pod/tune", *IN, exit_code=1)
 
 
+def test_a_pod_of_a_group_is_explained_by_its_group(reader: Reader) -> None:
+    whole = reader.ask("explain", "podgroup/rest", *IN)
+    assert reader.ask("explain", "pod/rest-0", *IN) == reader.ask("explain", "rest-0", *IN) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("deployment/chat", "each of its pods waits by itself, as pod/NAME"),
+        ("statefulsets/store", "its pods wait as podgroup/store"),
+        ("leaderworkerset/llm", "its replicas wait as podgroup/llm-0 and so on"),
+    ],
+)
+def test_what_makes_pods_is_explained_by_these(reader: Reader, name: str, instead: str) -> None:
+    said = " ".join(reader.ask("explain", name, *IN, exit_code=2).replace("│", "").split())
+    assert instead in said
+
+
 def test_further_pods_are_tried(reader: Reader) -> None:
     assert reader.try_out(pod(TEAM, "third", "a")) == {"pod/third": "waits"}
     assert "Pod team/next: is there already" in reader.try_out(pod(TEAM, "next", "a"), exit_code=1)

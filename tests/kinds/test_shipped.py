@@ -8,6 +8,7 @@ from admitter.convert.pod_requests import pod_requests
 from admitter.convert.pod_sets import job_count
 from admitter.kinds import KindError
 from admitter.kinds.compiled import FoundPodSet, State
+from admitter.kinds.paths import get
 from tests.kinds.described import ROOT, Json, counts, example, kind_of, pod_sets, related, shipped, template
 
 MEBI = 2**20
@@ -34,7 +35,7 @@ def test_each_shipped_kind_compiles_and_is_named_after_its_file() -> None:
         pytest.param("RayCluster", {"head": 1, "small": 3, "hosts": 8}, id="replicas times hosts"),
         pytest.param("RayJob", {"head": 1, "small": 3, "hosts": 8, "submitter": 1}, id="with the submitter"),
         pytest.param(
-            "AppWrapper", {"component-0-worker": 2, "component-1-pods-0": 3}, id="known, and declared"
+            "AppWrapper", {"component-0-worker": 2, "component-1-pods-0": 1}, id="known, and declared"
         ),
         pytest.param("SparkApplication", {"driver": 1, "executor": 3}, id="SparkApplication"),
     ],
@@ -178,7 +179,7 @@ def test_what_is_null_outside_of_a_template_takes_nothing_away() -> None:
 def test_an_appwrapper_may_have_what_has_no_pods(kind: str, version: str) -> None:
     wrapper = example("AppWrapper")
     wrapper["spec"]["components"].insert(1, {"template": {"apiVersion": version, "kind": kind}})
-    assert counts(wrapper) == {"component-0-worker": 2, "component-2-pods-0": 3}
+    assert counts(wrapper) == {"component-0-worker": 2, "component-2-pods-0": 1}
     wrapper["spec"]["components"] = wrapper["spec"]["components"][1:2]
     with pytest.raises(KindError, match=r"it has no pod sets: there are none at spec\.components"):
         counts(wrapper)
@@ -268,6 +269,28 @@ def test_an_mpijob_without_replicas_has_a_launcher_and_no_worker() -> None:
     assert counts(set_at(example("MPIJob"), "spec.mpiReplicaSpecs", roles)) == {"launcher": 1, "worker": 0}
 
 
+@pytest.mark.parametrize(("role", "cpu", "memory"), [("Worker", 50, 10), ("Master", 0, 0)])
+def test_a_pytorch_worker_waits_for_its_master_in_a_container_that_is_counted(
+    role: str, cpu: int, memory: int
+) -> None:
+    roles = {each: {"template": template("0")} for each in ("Master", "Worker")}
+    found = asked(set_at(example("PyTorchJob"), "spec.pytorchReplicaSpecs", roles), role.lower())
+    assert (found.get(CPU, 0), found.get(MEMORY, 0)) == (cpu, memory * MEBI)
+
+
+def test_a_pytorch_worker_without_a_master_waits_for_none() -> None:
+    roles = {"Worker": {"template": template("0")}}
+    assert not any(asked(set_at(example("PyTorchJob"), "spec.pytorchReplicaSpecs", roles), "worker").values())
+
+
+def test_each_template_in_an_appwrapper_is_where_it_is_said_to_be() -> None:
+    manifest = example("AppWrapper")
+    for found in pod_sets(manifest):
+        assert found.place is not None
+        there = get(manifest, found.place)["spec"]["containers"]
+        assert there == found.template["spec"]["containers"]
+
+
 def test_the_priority_class() -> None:
     for kind, expected in (("JobSet", "high"), ("PyTorchJob", "high"), ("TFJob", "")):
         made = example(kind)
@@ -296,6 +319,7 @@ def test_the_priority_class() -> None:
         ("SparkApplication", "spec.sparkConf", {"spark.memory.fraction": "0.7"}, None),
         ("SparkApplication", "spec.sparkConf", {"spark.driver.log.persistToDfs.enabled": "true"}, None),
         ("SparkApplication", "spec.sparkConf", {"spark.ui.port": "4045"}, None),
+        ("AppWrapper", "spec.components.1.template.apiVersion", "apps/v1", "use a Job, or let"),
         ("PyTorchJob", "spec.elasticPolicy", {"metrics": []}, "leave the metrics out"),
         ("PyTorchJob", "spec.elasticPolicy", {"maxRestarts": 3}, None),
         ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "runtimePatches"),

@@ -320,6 +320,32 @@ def test_a_namespace_that_is_missing_is_named_and_the_rest_works(cluster: Cluste
     assert cluster.news()[1] == {"ops/all"}
 
 
+def test_pods_are_managed_in_a_managed_namespace_alone(cluster: Cluster) -> None:
+    cluster.write("a/quota", min=cpu(1), manageAllPods=True)
+    words = 'namespace a is not managed by its label admitter.dev/managed: "true"; all else works'
+    expected = (ActiveReason.NAMESPACE_NOT_MANAGED, f"spec.manageAllPods has no effect: {words}")
+    assert cluster.problem("a/quota") == expected
+    assert not cluster.quotas.manages_pods("a")
+    assert cluster.minimums() == {"eq_a_quota": 1}
+    cluster.news()
+    raw = cluster._raw("", "a", 0, {}, "namespace a")
+    raw["metadata"]["labels"] = {"admitter.dev/managed": "true"}
+    cluster.world.namespaces.apply(parse_namespace(raw))
+    cluster.quotas.refresh()
+    assert cluster.problem("a/quota") is None
+    assert cluster.news()[1] == {"a/quota"}
+    assert cluster.quotas.manages_pods("a")
+    cluster.write("a/quota", min=cpu(1))
+    assert not cluster.quotas.manages_pods("a")
+
+
+def test_a_quota_that_lost_its_namespace_manages_no_pods(cluster: Cluster) -> None:
+    cluster.write("b/older", 1, min=cpu(1))
+    cluster.write("b/newer", 2, min=cpu(1), manageAllPods=True)
+    assert not cluster.quotas.manages_pods("b")
+    assert not cluster.quotas.manages_pods("nowhere")
+
+
 def test_a_conflict_goes_before_a_flavor_and_a_flavor_before_a_namespace(cluster: Cluster) -> None:
     cluster.write("a/older", 1, min=cpu(1))
     cluster.write("ops/all", 2, namespaces=["a", "x"], flavors=["t4"], min=cpu(1))

@@ -174,6 +174,16 @@ def test_other_versions_are_built_elsewhere(tmp_path: Path) -> None:
     assert cache_key(tmp_path) != cache_key()
 
 
+def test_a_program_of_the_module_itself_is_built_anew_when_it_changes(tmp_path: Path) -> None:
+    for file in ("go.mod", "go.sum"):
+        (tmp_path / file).write_bytes((MODULE / file).read_bytes())
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "main.go").write_text("package main")
+    before = cache_key(tmp_path)
+    (tmp_path / "own" / "main.go").write_text("package main // changed")
+    assert len({before, cache_key(tmp_path), cache_key()}) == 3
+
+
 def test_a_release_is_named_by_its_version_or_the_beginning_of_it() -> None:
     newest, oldest = MODFILES
     assert {modfile_of(name) for name in ("1.33", "v1.33", kubernetes_version(oldest))} == {oldest}

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from admitter.sandbox.errors import BuildError, SandboxError, StartError
 from admitter.sandbox.operators import programs
-from admitter.sandbox.operators.definitions import OPERATORS, chosen
-from admitter.sandbox.operators.manifests import definitions_and_rights, rendered, webhooks
+from admitter.sandbox.operators.definitions import MODULES, OPERATORS, chosen
+from admitter.sandbox.operators.manifests import definitions_and_rights, rendered, settings, webhooks
 from admitter.sandbox.operators.programs import ensure_operators
 from tests.sandbox.helpers import sandbox_command, started, write_program
 
@@ -22,7 +22,9 @@ def test_what_an_operator_needs_runs_before_it_and_once() -> None:
         "kuberay",
     ]
     assert chosen([]) == []
-    with pytest.raises(SandboxError, match="--with 'jobsets': there are jobset, kuberay, lws, trainer"):
+    with pytest.raises(
+        SandboxError, match="--with 'jobsets': there are appwrapper, jobset, kuberay, lws, mpi, trainer"
+    ):
         chosen(["jobsets"])
 
 
@@ -30,13 +32,30 @@ def test_a_mistaken_name_is_told_before_anything_starts() -> None:
     with started(*sandbox_command("up", "--with", "spark")) as process:
         _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors == "Error: --with 'spark': there are jobset, kuberay, lws, trainer\n"
+    assert errors == "Error: --with 'spark': there are appwrapper, jobset, kuberay, lws, mpi, trainer\n"
 
 
 def test_an_operator_that_looks_elsewhere_is_told_where_its_certificate_is(tmp_path: Path) -> None:
     config = OPERATORS["lws"].config(4711, tmp_path)
     assert config["webhook"] == {"host": "127.0.0.1", "port": 4711, "certDir": str(tmp_path)}
     assert config["internalCertManagement"] == {"enable": False}
+
+
+def test_an_operator_of_which_no_option_tells_the_address_has_no_webhooks_and_reads_a_config_map() -> None:
+    operator = OPERATORS["appwrapper"]
+    assert not operator.webhooks
+    config = operator.config(4711, Path("/unused"))
+    assert config["webhooksEnabled"] is False
+    found = settings(operator, "webhooksEnabled: false")
+    assert found["metadata"] == {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"}
+    assert found["data"] == {"config.yaml": "webhooksEnabled: false"}
+
+
+def test_a_main_package_of_ours_replaces_that_of_the_project() -> None:
+    assert OPERATORS["mpi"].built_from == "./mpi"
+    assert OPERATORS["lws"].built_from == "sigs.k8s.io/lws/cmd"
+    for operator in OPERATORS.values():
+        assert (MODULES / operator.module / operator.main).is_dir()
 
 
 def test_of_manifests_definitions_and_rights_are_applied_in_the_namespace_of_the_account() -> None:

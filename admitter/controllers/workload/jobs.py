@@ -39,6 +39,7 @@ from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
 from admitter.policy.injection import start_patch
+from admitter.policy.pod_groups import lapsed_of
 from admitter.quantities.amounts import InvalidQuantityError
 
 WORKERS: Final = 32
@@ -199,7 +200,8 @@ class Jobs:
             return
         over = self.groups.end_of(job, workload) if is_group(workload) else end_of(job, workload)
         if over is not None:
-            await self._finish(job, workload, *over)
+            if not is_group(workload) or await self.groups.without_waiting(job):
+                await self._finish(job, workload, *over)
         elif workload.admission is None:
             await self._waiting(job, workload)
         elif workload.evicting or self.eviction.wanted(workload) is not None:
@@ -260,6 +262,8 @@ class Jobs:
             return
         if not await self.groups.admitted(job, workload, partial(self._start, workload=workload)):
             words = "its pods ask for something else than was admitted"
+            if lapsed_of(workload):
+                words += ", or came when their places had been given back"
             await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.pod_views import PodView, loose_usage
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World, pods_path
@@ -16,10 +17,12 @@ from admitter.client.errors import NotFoundError
 from admitter.client.store import Key, either
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
+from admitter.controllers.workload.pod_writes import bar as bar_pod
+from admitter.controllers.workload.pod_writes import side_by_side
 from admitter.controllers.workload.writes import bar
 from admitter.engine.commands import Release, Reserve
 from admitter.engine.cycle import Engine
-from admitter.names import WORKLOAD_LABEL
+from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL, WORKLOAD_LABEL
 
 WORKERS: Final = 16
 """A list of pods may wait a tenth of a second for the API server's cache to catch up."""
@@ -158,6 +161,8 @@ class OrphanedPods:
         namespace, name = gone.key
         if gone not in self._named(gone.key):
             return
+        if sort_of(gone.job) == GROUP_SORT:
+            await self._bar_members(gone)
         job = await self._job(namespace, gone.job)
         if job is not None and job.workload == name and not job.finished:
             if not (job.suspended and (job.stopped or job.unstarted)):
@@ -173,8 +178,18 @@ class OrphanedPods:
             del self._unsettled[gone.key]
         self._replace(gone)
 
+    async def _bar_members(self, gone: DeletedWorkload) -> None:
+        """Make sure that no start of a pod of a group is on its way: a group is no object with a version."""
+        namespace, name = gone.key
+        query = {"labelSelector": f"{POD_GROUP_LABEL}={gone.job.rpartition('/')[2]},{QUEUE_LABEL}"}
+        listed = (await self.transport.get(pods_path(namespace), query))["items"]
+        pods = [self.world.read_queued_pods.take(raw) for raw in listed]
+        waiting = [pod for pod in pods if pod.workload == name and pod.gated and not pod.deleting]
+        if self._leads:
+            await side_by_side(bar_pod(pod, gone.uid, self.world, self.transport) for pod in waiting)
+
     async def _job(self, namespace: str, title: str) -> JobView | None:
-        if not title or not self.world.reads(title):
+        if not title or not self.world.reads(title) or sort_of(title) == GROUP_SORT:
             return None
         try:
             raw = await self.transport.get(self.world.job_path((namespace, title)))

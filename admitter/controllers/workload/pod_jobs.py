@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from admitter.api.conditions import ConditionType, EventReason, FinishedReason, WaitingReason
 from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
@@ -29,8 +30,8 @@ from admitter.policy.status import Clock
 
 SHORT_SECONDS: Final = 2.0
 """For so long a group may lack pods before its Workload says so: most are there by then."""
-RECORD_SECONDS: Final = 5.0
-"""So long after a pod has succeeded its Workload remembers it: it may be deleted before the group is over."""
+RECORD_SECONDS: Final = 1.0
+"""So long after a pod has succeeded its Workload remembers it, and all since: then their places are free."""
 REPLACED_SECONDS: Final = 10.0
 """For so long a group without pods keeps its places, if its StatefulSet is to have some."""
 KEPT_SECONDS: Final = 3600.0
@@ -58,6 +59,8 @@ class GroupJobs:
     _due: dict[str, float] = field(default_factory=dict)
     # since when a group has no pods though it is to have some, by UID of the Workload
     _empty: dict[str, float] = field(default_factory=dict)
+    # how many places of a group no pod has taken, and since when they have not become more
+    _idle: WeakKeyDictionary[PodGroup, tuple[int, float]] = field(default_factory=WeakKeyDictionary)
 
     def group_of(self, job: JobView) -> PodGroup | None:
         return self.world.pod_groups.get(job.uid)
@@ -86,12 +89,10 @@ class GroupJobs:
         ended = pod_groups.succeeded_count(workload, group)
         if ended >= group.size > 0:
             return FinishedReason.JOB_SUCCEEDED, f"{ended} pods have succeeded"
-        if group.lost and not workload.evicting:
-            words = next(
-                (pod.words for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable),
-                "",
-            )
-            return FinishedReason.JOB_FAILED, words or "a pod has failed that no other takes the place of"
+        lost = _lost(group, workload) if not workload.evicting else None
+        if lost is not None:
+            words = lost.words or "a pod has failed that no other takes the place of"
+            return FinishedReason.JOB_FAILED, words
         return None
 
     async def admitted(self, job: JobView, workload: WorkloadView, start: Start) -> bool:
@@ -122,8 +123,9 @@ class GroupJobs:
             else:
                 self._tell_rest(workload, group, left, free)
         if group.serving:
-            await self._give_back(workload, group)
-        await self._record(workload, group)
+            await self._lower(workload, group)
+        if not await self._give_back(workload, group):
+            await self._record(workload, group)
         return True
 
     async def _part(self, pod: QueuedPod) -> None:
@@ -132,7 +134,7 @@ class GroupJobs:
         with suppress(NotFoundError):
             self.world.take_pod(await self.transport.patch(pod_path(pod), {"metadata": metadata}))
 
-    async def _give_back(self, workload: WorkloadView, group: PodGroup) -> None:
+    async def _lower(self, workload: WorkloadView, group: PodGroup) -> None:
         """Give places back that a group which serves has no use for any more, and so for good.
 
         All pods are read first: an earlier leader may be about to start one that is not known here.
@@ -164,6 +166,11 @@ class GroupJobs:
             elif pod.shape not in known or (free.total() > 0 and not group.leaving):
                 words = "its group was admitted without a pod that asks for the same: it gets no place in it"
                 self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
+            elif pod_groups.lapsed_of(workload)[pod.shape] and not group.leaving:
+                words = (
+                    "it came too late for its place, which was given back: it waits for the end of the others"
+                )
+                self._tell(pod, WaitingReason.NO_PLACE_IN_GROUP, words)
 
     async def trim(self, group: PodGroup, workload: WorkloadView | None) -> set[str]:
         """Delete the newest pods that wait, and are more than the size of the group; returns their names."""
@@ -191,6 +198,30 @@ class GroupJobs:
             words = f"deleted: group {group.name} has {group.size} pods without it"
             self.events.record(_subject(pod), EventReason.EXCESS, words)
 
+    async def _give_back(self, workload: WorkloadView, group: PodGroup) -> bool:
+        """Give places back that no pod has taken for long enough; whether that has been written."""
+        now, idle = self.clock().timestamp(), pod_groups.idle(workload, group)
+        known = self._idle.get(group)
+        if known is None:  # a new process waits no longer than the last one would have
+            since = _failed_since(group, idle.total()) or now
+        else:
+            since = known[1] if idle.total() <= known[0] else now
+        self._idle[group] = (idle.total(), since)
+        left = since + pod_groups.REMADE_SECONDS - now
+        if idle and left > 0:
+            self.again(workload.key, left)
+        if not idle or left > 0:
+            return False
+        await self.read_members(workload)  # an earlier leader may have started one that is not known here
+        if pod_groups.idle(workload, group) != idle:
+            return False  # a change of one of its pods brings us here again
+        lapsed = pod_groups.lapsed_of(workload) + idle
+        ended = pod_groups.ended_json(workload, group, earlier=False)
+        listed = pod_groups.with_lapsed(ended, lapsed)
+        body = status.given_back(workload, listed, lapsed.total(), pod_groups.REMADE_SECONDS)
+        await self._patch(workload, body)
+        return True
+
     async def _record(self, workload: WorkloadView, group: PodGroup) -> None:
         """Remember in the status which pods have succeeded, once they have done so for a while."""
         now, due = self.clock().timestamp(), self._due.get(workload.uid)
@@ -199,7 +230,8 @@ class GroupJobs:
         if (
             due is None or now >= due
         ):  # not at each change: to compare all of them takes as long as they are many
-            listed = pod_groups.ended_json(workload, group, earlier=False)
+            ended = pod_groups.ended_json(workload, group, earlier=False)
+            listed = pod_groups.with_lapsed(ended, pod_groups.lapsed_of(workload))
             self._due.pop(workload.uid, None)
             if _number(listed) == _number(workload.status.get("succeededPods") or []):
                 return
@@ -218,6 +250,16 @@ class GroupJobs:
         if pod_groups.complaint(workload, group) is None:
             return True
         return await self._is_awaited(workload) and group.waiting.total() > 0
+
+    async def without_waiting(self, job: JobView) -> bool:
+        """Delete pods of a group that wait, since it is over; whether none runs.
+
+        The start of one may be on its way: it must not arrive once the quota is free.
+        """
+        group = self.group_of(job)
+        if group is not None:
+            await side_by_side(self._delete(pod, group) for pod in group.pods(gated=True))
+        return group is None or not group.running.total()
 
     async def over(self, job: JobView) -> None:
         """The Workload of a group is over: pods that are made now are too many, or begin a new life of it."""
@@ -309,6 +351,20 @@ class GroupJobs:
 
     def _tell(self, pod: QueuedPod, reason: str, message: str) -> None:
         self.events.record(_subject(pod), reason, message, lasting=True)
+
+
+def _lost(group: PodGroup, workload: WorkloadView) -> QueuedPod | None:
+    """A pod that a Workload has started, that has failed, and that no other may take the place of."""
+    if not group.lost:
+        return None
+    failed = (pod for pod in group.members.values() if pod.phase == "Failed" and not pod.retriable)
+    return next((pod for pod in failed if pod.workload_uid == workload.uid), None)
+
+
+def _failed_since(group: PodGroup, places: int) -> float:
+    """When the last pod of a group has failed, if so many have that it is of their places; else 0."""
+    failed = [pod.failed_at for pod in group.members.values() if pod.phase == "Failed"]
+    return max(failed) if places and len(failed) >= places and all(failed) else 0.0
 
 
 def _number(listed: list[Json]) -> int:

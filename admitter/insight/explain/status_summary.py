@@ -8,7 +8,7 @@ from admitter.cache.job_resources import OF_PODS, sort_of
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
 from admitter.insight.listing import job_name, meant
-from admitter.policy.snapshot import Facts, jobs_in
+from admitter.policy.snapshot import QUEUED_PODS, Facts, jobs_in
 
 Json = dict[str, Any]
 
@@ -44,7 +44,8 @@ def _titled(views: Mapping[Key, WorkloadView], namespace: str, title: str) -> Wo
 def title_or_name(known: Facts, namespace: str, name: str, kind: str | None) -> str | None:
     """How a snapshot finds what a user means: a Workload's own name, or a job object's title.
 
-    None if it has nothing of the kind that is named, nor a JobKind that describes it.
+    A pod of a group stands for its group. None if it has nothing of the kind that is named, nor a JobKind
+    that describes it.
 
     Raises:
         ManifestError: it may be any of several job objects.
@@ -54,6 +55,9 @@ def title_or_name(known: Facts, namespace: str, name: str, kind: str | None) -> 
         return name
     titles = [view.job[0] for key, view in workloads.items() if key[0] == namespace and view.job]
     title = meant([*titles, *(job.name for key, job in jobs.items() if key[0] == namespace)], kind, name)
+    pod = known.views.get(QUEUED_PODS, {}).get((namespace, name)) if kind in {None, "pod"} else None
+    if title is None and pod is not None and (namespace, pod.workload) in workloads:
+        return str(pod.workload)
     if title is None:
         sorts = {described_by(view)[1].lower() for view in known.views.get("jobkinds", {}).values()}
         sorts |= {sort_of(title) for title in titles} | OF_PODS.keys()

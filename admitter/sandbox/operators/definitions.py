@@ -4,7 +4,7 @@ Next: `programs` builds them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,16 @@ class Operator:
         folder: of its manifests, in its Go module.
         roots: the kustomizations in that folder with its definitions, rights and webhooks.
         samples: the kustomization with objects of its kinds that it offers to all; empty if there are none.
+        main: the folder in `module` with a main package that replaces the project's; empty if none does.
         namespace: of its account.
         account: the name of its service account.
         options: of its command line, given the file with its configuration.
         config: its configuration, given the port of its webhooks and the folder with their certificate.
         started: words in its log once it works.
         needs: operators that have to run before.
+        settings: a ConfigMap of that name has its configuration; without, it is in a file.
+        environment: further variables of its process.
+        webhooks: whether it serves those that it brings.
     """
 
     name: str
@@ -49,12 +53,21 @@ class Operator:
     config: Callable[[int, Path], Config]
     started: tuple[str, ...]
     samples: str = ""
+    main: str = ""
     needs: tuple[str, ...] = ()
+    settings: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    webhooks: bool = True
 
     @property
     def user(self) -> str:
         """The user that the API server knows it as."""
         return f"system:serviceaccount:{self.namespace}:{self.account}"
+
+    @property
+    def built_from(self) -> str:
+        """The main package, as `go build` takes it in the folder of its module."""
+        return f"./{self.main}" if self.main else self.source + self.package
 
 
 def _served(version: str, certificates: str) -> Callable[[int, Path], Config]:
@@ -80,6 +93,18 @@ def _lws(port: int, folder: Path) -> Config:
     return {**config, "webhook": {**config["webhook"], "certDir": str(folder)}}
 
 
+def _appwrapper(_port: int, _folder: Path) -> Config:
+    """The configuration of AppWrapper, of which no option tells where webhooks are served."""
+    return {
+        "webhooksEnabled": False,
+        "controllerManager": {
+            "metrics": {"bindAddress": "0"},
+            "health": {"bindAddress": "0"},
+            "leaderElection": False,
+        },
+    }
+
+
 def _by_file(config: Path) -> list[str]:
     return [f"--config={config}"]
 
@@ -91,6 +116,22 @@ def _kuberay(_config: Path) -> list[str]:
 OPERATORS = {
     each.name: each
     for each in (
+        Operator(
+            name="appwrapper",
+            module="mpi-appwrapper",
+            source="github.com/project-codeflare/appwrapper",
+            package="/cmd",
+            folder="config",
+            roots=("default",),
+            namespace="appwrapper-system",
+            account="appwrapper-controller-manager",
+            options=lambda _config: [],
+            config=_appwrapper,
+            settings="appwrapper-operator-config",
+            environment={"NAMESPACE": "appwrapper-system"},
+            webhooks=False,
+            started=('Starting workers\t{"controller": "AppWrapper"',),
+        ),
         Operator(
             name="jobset",
             module="kubeflow",
@@ -133,6 +174,20 @@ OPERATORS = {
                 'Starting workers\t{"controller": "leaderworkerset"',
                 'Starting workers\t{"controller": "pod"',
             ),
+        ),
+        Operator(
+            name="mpi",
+            module="mpi-appwrapper",
+            source="github.com/kubeflow/mpi-operator",
+            package="/cmd/mpi-operator",
+            main="mpi",
+            folder="manifests",
+            roots=("overlays/standalone",),
+            namespace="mpi-operator",
+            account="mpi-operator",
+            options=lambda _config: [],
+            config=lambda _port, _folder: {},
+            started=("Started workers",),
         ),
         Operator(
             name="trainer",

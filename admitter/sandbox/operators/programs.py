@@ -39,7 +39,7 @@ def ensure_operators(console: Console, operators: Iterable[Operator]) -> dict[st
         ours = {each.name: each for each in group}
         built = {name: Built(folder / name, folder / f"{name}-manifests") for name in ours}
         if not all(each.program.exists() and each.manifests.exists() for each in built.values()):
-            packages = {name: each.source + each.package for name, each in ours.items()}
+            packages = {name: each.built_from for name, each in ours.items()}
             Builder(folder, find_go, console, MODULES / module, packages).build(list(ours))
             with exclusive(folder / ".lock", f"is building {', '.join(ours)}", console):
                 for name, each in ours.items():

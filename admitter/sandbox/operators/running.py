@@ -21,6 +21,7 @@ from admitter.sandbox.operators.manifests import (
     Manifest,
     definitions_and_rights,
     rendered,
+    settings,
     webhooks,
 )
 from admitter.sandbox.operators.programs import Built, ensure_operators
@@ -55,16 +56,21 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
     (port,) = free_ports(1)
     authority = Authority(folder / _CERTIFICATES)
     authority.issue_server("tls", [LOCALHOST])
-    (folder / "config.yaml").write_text(yaml.safe_dump(dict(operator.config(port, folder / _CERTIFICATES))))
+    config = yaml.safe_dump(dict(operator.config(port, folder / _CERTIFICATES)))
+    (folder / "config.yaml").write_text(config)
+    if operator.settings:
+        _apply(plane, [settings(operator, config)])
     _write_identity(plane, operator, folder / "kubeconfig")
-    environment = [f"TMPDIR={folder}", f"KUBECONFIG={folder / 'kubeconfig'}"]
+    given = {"TMPDIR": folder, "KUBECONFIG": folder / "kubeconfig", **operator.environment}
+    environment = [f"{key}={value}" for key, value in given.items()]
     options = operator.options(folder / "config.yaml")
     command = ["/usr/bin/env", *environment, str(built.program), *options]
     plane.run_beside(
         operator.name, command, lambda log: all(words in log for words in operator.started), console
     )
 
-    _apply(plane, webhooks(objects, port, authority.certificate))
+    if operator.webhooks:
+        _apply(plane, webhooks(objects, port, authority.certificate))
     if operator.samples:
         _apply(plane, rendered(plane.kubectl, built.manifests / operator.samples))
 
