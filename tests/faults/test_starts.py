@@ -152,6 +152,19 @@ def test_more_pods_than_a_group_has_are_found_also_when_some_have_succeeded(hist
     assert "2 pods of pods-a/tune run and 1 have succeeded, of 2" in history.found
 
 
+def test_one_that_succeeded_and_was_deleted_may_be_forgotten(history: History) -> None:
+    history.started()
+    history.pod(0, "succeeded")
+    history.tell("p0", None)
+    history.pod(2, "gated")
+    history.pod(2, "runs")
+    assert not history.starts.findings
+    assert not history.starts.is_done("pods-a", "tune")
+    history.pod(2, "succeeded")
+    assert history.starts.is_done("pods-a", "tune")
+    assert not history.starts.is_done("pods-a", "other")
+
+
 def test_quota_that_is_given_back_while_a_pod_may_run_is_found(history: History) -> None:
     history.started()
     history.pod(0, "failed")
