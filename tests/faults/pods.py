@@ -18,6 +18,7 @@ from typing import Any, Final
 from tests.abuse.scene import Ground
 from tests.cluster.objects import cluster_queue, local_queue
 from tests.faults.api import CORE, OWN, Api, RefusedError
+from tests.faults.starts import is_evicted
 
 Json = dict[str, Any]
 
@@ -160,8 +161,8 @@ class PodCrowd:
         counts: pods that were made, deleted and so on.
         deleted: namespace and name of the pods that they have deleted, or were about to.
         findings: what groups promise and was not so, in words.
-        is_done: whether all of a group has succeeded, by namespace and name: also pods that an eviction was
-            about to end, and that were gone before their user looked.
+        is_done: whether all of a group has succeeded, by namespace and name: also pods that were gone before
+            their user looked.
     """
 
     api: Api
@@ -256,7 +257,9 @@ class PodCrowd:
         """Note which pods have succeeded; returns those that may yet."""
         pods = course.seen.values()
         of_life = [p for p in pods if p["metadata"]["annotations"].get("life") == str(course.life)]
-        course.succeeded |= {p["metadata"]["uid"] for p in of_life if _phase(p) == "Succeeded"}
+        course.succeeded |= {
+            p["metadata"]["uid"] for p in of_life if _phase(p) == "Succeeded" and not is_evicted(p)
+        }
         return [p for p in of_life if _phase(p) not in _ENDED and "deletionTimestamp" not in p["metadata"]]
 
     async def _make(self, course: Course) -> None:

@@ -7,7 +7,8 @@ resource versions (`tests.faults.timeline`), and read with no code of Admitter's
 - a pod without its gate is marked for a Workload that holds an admission, or that a user has deleted a
   moment ago while a start was on its way;
 - what is admitted of a group is all of its pods but those that have succeeded, and no more of them run. A pod
-  that has succeeded and was deleted may be forgotten, when a leader dies that had not yet written it down;
+  that an eviction ends has not succeeded, however it exits. One that its user deletes in the moment in which
+  it succeeds may be forgotten, when a leader dies that had not yet written it down;
 - no Workload gives its quota back while a pod that was started for it may run;
 - a pod that is gone before its end was deleted by a user, by an eviction that says so, or because its group
   had too many.
@@ -102,9 +103,15 @@ def read(kind: str, raw: Json) -> PodFact | ClaimFact | None:
         annotations.get("admitter.dev/workload-uid", "") if "admitter.dev/workload" in labels else "",
         GATE in (raw["spec"].get("schedulingGates") or ()),
         phase not in {"Succeeded", "Failed"},
-        phase == "Succeeded",
-        any(c["type"] == "DisruptionTarget" and c["reason"] == "PreemptionByAdmitter" for c in conditions),
+        phase == "Succeeded" and not is_evicted(raw),
+        is_evicted(raw),
     )
+
+
+def is_evicted(pod: Json) -> bool:
+    """Whether an eviction has written into a pod why it is deleted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "DisruptionTarget" and c["reason"] == "PreemptionByAdmitter" for c in conditions)
 
 
 def scope(namespaces: tuple[str, ...]) -> Scope:

@@ -1,5 +1,6 @@
 """The check of queued pods finds each rule that is broken, and nothing in histories that are right."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -218,10 +219,12 @@ def test_pods_and_workloads_are_read_as_the_api_server_has_them() -> None:
     pod["metadata"]["labels"]["admitter.dev/workload"] = "work"
     pod["metadata"]["annotations"]["admitter.dev/workload-uid"] = "w"
     pod["spec"]["schedulingGates"] = []
-    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByAdmitter"}
-    pod["status"] = {"phase": "Succeeded", "conditions": [evicted]}
-    over = PodFact("pods-a/tune-0", "tune-0", 2, "w", gated=False, live=False, succeeded=True, evicted=True)
+    pod["status"] = {"phase": "Succeeded"}
+    over = PodFact("pods-a/tune-0", "tune-0", 2, "w", gated=False, live=False, succeeded=True, evicted=False)
     assert read("pods-a/pods", pod) == over
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByAdmitter"}
+    pod["status"]["conditions"] = [evicted]
+    assert read("pods-a/pods", pod) == replace(over, succeeded=False, evicted=True)
     work: dict[str, Any] = {"metadata": {"namespace": "pods-a", "name": "work"}}
     assert read("pods-a/workloads", work) == ClaimFact("pods-a/work", None)
     work["status"] = {"admission": {"podSets": [{"count": 2}, {"count": 1}]}, "conditions": []}
