@@ -82,7 +82,7 @@ class PodGroup:
         if old is not None:
             self._add(old, -1)
             del self.members[old.name]
-            if new is None and old.phase == "Succeeded":
+            if new is None and old.succeeded:
                 self.gone.setdefault(old.shape, {})[ended_as(old)] = old.workload_uid
             stays = new is not None or bool(self.members)  # what is under way may ask one that is gone
             if self._oldest is not None and self._oldest.uid == old.uid and stays:
@@ -123,7 +123,7 @@ class PodGroup:
             self._running_sizes[pod.size] += by
             self.leaving += by * pod.deleting
             self._know(pod)
-        elif pod.phase == "Succeeded":
+        elif pod.succeeded:
             ended = self.succeeded.setdefault(pod.shape, {})
             if by > 0:
                 ended[ended_as(pod)] = pod.workload_uid

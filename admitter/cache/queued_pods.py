@@ -115,6 +115,11 @@ class QueuedPod(Meta):
         return self.phase in {"Succeeded", "Failed"}
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it has done its work; one that exits without an error because it is evicted has not."""
+        return self.phase == "Succeeded" and not self.disrupted
+
+    @property
     def running(self) -> bool:
         """Whether it has been started and uses quota, also while it takes its time to end."""
         return not self.gated and not self.over

@@ -165,6 +165,52 @@ def test_preemption_takes_a_whole_group_and_nothing_else() -> None:
     run(story())
 
 
+def test_pods_that_exit_without_an_error_because_they_are_evicted_have_not_succeeded() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.kubelet.lasts = lambda _: 100.0
+        await scene.start()
+        victims = scene.group("victim", 2, priority="low")
+        await scene.settled(lambda: scene.started(victims) == 2)
+        scene.pod("preemptor", cpu=2, priority="high")
+        await scene.server.until(lambda: all("deletionTimestamp" in _meta(scene, name) for name in victims))
+        for name in victims:
+            scene.server.write(f"{PODS}/{name}/status", {"status": {"phase": "Succeeded"}})
+        again = scene.group("victim", 2, first=2, priority="low")
+        await scene.settled(lambda: scene.has_started("preemptor"))
+        await scene.settled(lambda: scene.started(again) == 2)
+        await scene.settled(lambda: scene.says("victim", "Finished") == ("True", "JobSucceeded"))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_pod_that_succeeds_before_its_eviction_is_written_down_has_succeeded() -> None:
+    async def story() -> None:
+        scene = PodScene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.kubelet.lasts = lambda _: 500.0
+        await scene.start()
+        victims = scene.group("victim", 2, priority="low")
+        await scene.settled(lambda: scene.started(victims) == 2)
+        first = f"{PODS}/{victims[0]}/status"
+
+        def ends_first(path: str, _: str) -> None:
+            if path == first and scene.job(victims[0])["status"]["phase"] == "Running":
+                scene.server.write(first, {"status": {"phase": "Succeeded"}})
+
+        scene.server.called.append(ends_first)
+        scene.pod("preemptor", cpu=2, priority="high")
+        await scene.settled(lambda: scene.has_started("preemptor"))
+        again = scene.group("victim", 1, first=2, size=2, priority="low")
+        await scene.settled(lambda: scene.started(again) == 1)
+        assert "DisruptionTarget" not in str(scene.job(victims[0]))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
 def test_an_evicted_group_that_is_not_made_anew_in_time_is_over() -> None:
     async def story() -> None:
         scene = PodScene({"a": 2}, withinClusterQueue="LowerPriority")

@@ -10,7 +10,7 @@ for what a group promises.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -18,6 +18,7 @@ from typing import Any, Final
 from tests.abuse.scene import Ground
 from tests.cluster.objects import cluster_queue, local_queue
 from tests.faults.api import CORE, OWN, Api, RefusedError
+from tests.faults.starts import is_evicted
 
 Json = dict[str, Any]
 
@@ -160,6 +161,8 @@ class PodCrowd:
         counts: pods that were made, deleted and so on.
         deleted: namespace and name of the pods that they have deleted, or were about to.
         findings: what groups promise and was not so, in words.
+        is_done: whether all of a group has succeeded, by namespace and name: also pods that were gone before
+            their user looked.
     """
 
     api: Api
@@ -169,6 +172,7 @@ class PodCrowd:
     counts: Counter[str] = field(default_factory=Counter)
     deleted: set[str] = field(default_factory=set)
     findings: list[str] = field(default_factory=list)
+    is_done: Callable[[str, str], bool] = lambda _namespace, _group: False
     _calm: bool = False
 
     async def build(self) -> None:
@@ -238,7 +242,8 @@ class PodCrowd:
     async def _act(self, course: Course) -> None:
         """Make what is missing, delete what is over, or at times something else."""
         live = self._count(course)
-        if len(course.succeeded) >= course.wanted:
+        over = self.is_done(course.task.namespace, f"{course.task.name}-{course.life}")
+        if len(course.succeeded) >= course.wanted or over:
             course.done = True
             self.counts["tasks of pods done"] += 1
             await self._delete_all(course)
@@ -252,7 +257,9 @@ class PodCrowd:
         """Note which pods have succeeded; returns those that may yet."""
         pods = course.seen.values()
         of_life = [p for p in pods if p["metadata"]["annotations"].get("life") == str(course.life)]
-        course.succeeded |= {p["metadata"]["uid"] for p in of_life if _phase(p) == "Succeeded"}
+        course.succeeded |= {
+            p["metadata"]["uid"] for p in of_life if _phase(p) == "Succeeded" and not is_evicted(p)
+        }
         return [p for p in of_life if _phase(p) not in _ENDED and "deletionTimestamp" not in p["metadata"]]
 
     async def _make(self, course: Course) -> None:

@@ -6,7 +6,9 @@ resource versions (`tests.faults.timeline`), and read with no code of Admitter's
 
 - a pod without its gate is marked for a Workload that holds an admission, or that a user has deleted a
   moment ago while a start was on its way;
-- what is admitted of a group is all of its pods but those that have succeeded, and no more of them run;
+- what is admitted of a group is all of its pods but those that have succeeded, and no more of them run. A pod
+  that an eviction ends has not succeeded, however it exits. One that its user deletes in the moment in which
+  it succeeds may be forgotten, when a leader dies that had not yet written it down;
 - no Workload gives its quota back while a pod that was started for it may run;
 - a pod that is gone before its end was deleted by a user, by an eviction that says so, or because its group
   had too many.
@@ -101,9 +103,15 @@ def read(kind: str, raw: Json) -> PodFact | ClaimFact | None:
         annotations.get("admitter.dev/workload-uid", "") if "admitter.dev/workload" in labels else "",
         GATE in (raw["spec"].get("schedulingGates") or ()),
         phase not in {"Succeeded", "Failed"},
-        phase == "Succeeded",
-        any(c["type"] == "DisruptionTarget" and c["reason"] == "PreemptionByAdmitter" for c in conditions),
+        phase == "Succeeded" and not is_evicted(raw),
+        is_evicted(raw),
     )
+
+
+def is_evicted(pod: Json) -> bool:
+    """Whether an eviction has written into a pod why it is deleted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "DisruptionTarget" and c["reason"] == "PreemptionByAdmitter" for c in conditions)
 
 
 def scope(namespaces: tuple[str, ...]) -> Scope:
@@ -124,11 +132,13 @@ class Crew:
     Attributes:
         there: its pods that have not ended, by UID.
         succeeded: the UIDs of those that have succeeded.
+        kept: of these, those that are still there, so that they can't be forgotten.
         crowded: when it last had more pods than it may have, in seconds.
     """
 
     there: dict[str, PodFact] = field(default_factory=dict)
     succeeded: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
     crowded: float | None = None
 
 
@@ -150,6 +160,7 @@ class Starts:
     _gone: dict[str, float] = field(default_factory=dict)
     """UIDs of Workloads that were deleted while they held an admission, and when, in seconds."""
     _crews: defaultdict[tuple[str, str], Crew] = field(default_factory=lambda: defaultdict(Crew))
+    _done: set[tuple[str, str]] = field(default_factory=set)
     _running: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """UIDs of the pods that run, by that of the Workload."""
 
@@ -183,6 +194,10 @@ class Starts:
         for crew, found in self._crews.items():
             self._no_more_than_whole(crew, found, moment)
 
+    def is_done(self, namespace: str, group: str) -> bool:
+        """Whether as many pods of a group have succeeded as it has, also some that are gone by now."""
+        return (namespace, group) in self._done
+
     def close(self) -> list[str]:
         """What was wrong; in the end nothing runs."""
         left = sorted(self._pods[uid].name for pods in self._running.values() for uid in pods)
@@ -207,6 +222,8 @@ class Starts:
             if moment.exact:
                 self._may_run(fact, moment)
                 self._whole(fact, crew, moment)
+        if fact.group and len(crew.succeeded) >= fact.size:
+            self._done.add(fact.crew)
         if len(crew.there) + len(crew.succeeded) > fact.size:
             crew.crowded = moment.heard
         if moment.exact:
@@ -228,11 +245,13 @@ class Starts:
         """Keep what is derived of a pod."""
         if before is not None:
             self._crews[before.crew].there.pop(uid, None)
+            self._crews[before.crew].kept.discard(uid)
             self._running[before.workload].discard(uid)
         if now is not None and now.live:
             self._crews[now.crew].there[uid] = now
         if now is not None and now.succeeded:
             self._crews[now.crew].succeeded.add(uid)
+            self._crews[now.crew].kept.add(uid)
         if now is not None and now.runs:
             self._running[now.workload].add(uid)
 
@@ -259,7 +278,7 @@ class Starts:
 
     def _no_more_than_whole(self, name: tuple[str, str], crew: Crew, moment: Moment) -> None:
         running = [pod for pod in crew.there.values() if pod.runs]
-        done = len(crew.succeeded)
+        done = len(crew.kept)
         if running and len(running) + done > running[0].size:
             words = f"{len(running)} pods of {'/'.join(name)} run and {done} have succeeded"
             self._find(moment, f"{words}, of {running[0].size}")

@@ -69,6 +69,7 @@ class Tenants:
         crowd = Crowd(api.server, api.trusted, planned.operations / planned.seconds)
         makers = PodCrowd(api, Random(f"{planned.seed}/makers"), planned.pods)
         starts = Starts(deleted=makers.deleted)
+        makers.is_done = starts.is_done
         places = tuple(ground.namespace for ground in pods.GROUNDS)
         auditors = (Auditor(api, watcher, watcher.scope), Auditor(api, starts, scope(places)))
         return cls(auditors, watcher, crowd, makers, starts, api, planned)

@@ -1,5 +1,6 @@
 """The check of queued pods finds each rule that is broken, and nothing in histories that are right."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -152,6 +153,19 @@ def test_more_pods_than_a_group_has_are_found_also_when_some_have_succeeded(hist
     assert "2 pods of pods-a/tune run and 1 have succeeded, of 2" in history.found
 
 
+def test_one_that_succeeded_and_was_deleted_may_be_forgotten(history: History) -> None:
+    history.started()
+    history.pod(0, "succeeded")
+    history.tell("p0", None)
+    history.pod(2, "gated")
+    history.pod(2, "runs")
+    assert not history.starts.findings
+    assert not history.starts.is_done("pods-a", "tune")
+    history.pod(2, "succeeded")
+    assert history.starts.is_done("pods-a", "tune")
+    assert not history.starts.is_done("pods-a", "other")
+
+
 def test_quota_that_is_given_back_while_a_pod_may_run_is_found(history: History) -> None:
     history.started()
     history.pod(0, "failed")
@@ -205,10 +219,12 @@ def test_pods_and_workloads_are_read_as_the_api_server_has_them() -> None:
     pod["metadata"]["labels"]["admitter.dev/workload"] = "work"
     pod["metadata"]["annotations"]["admitter.dev/workload-uid"] = "w"
     pod["spec"]["schedulingGates"] = []
-    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByAdmitter"}
-    pod["status"] = {"phase": "Succeeded", "conditions": [evicted]}
-    over = PodFact("pods-a/tune-0", "tune-0", 2, "w", gated=False, live=False, succeeded=True, evicted=True)
+    pod["status"] = {"phase": "Succeeded"}
+    over = PodFact("pods-a/tune-0", "tune-0", 2, "w", gated=False, live=False, succeeded=True, evicted=False)
     assert read("pods-a/pods", pod) == over
+    evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByAdmitter"}
+    pod["status"]["conditions"] = [evicted]
+    assert read("pods-a/pods", pod) == replace(over, succeeded=False, evicted=True)
     work: dict[str, Any] = {"metadata": {"namespace": "pods-a", "name": "work"}}
     assert read("pods-a/workloads", work) == ClaimFact("pods-a/work", None)
     work["status"] = {"admission": {"podSets": [{"count": 2}, {"count": 1}]}, "conditions": []}

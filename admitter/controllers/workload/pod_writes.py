@@ -52,7 +52,10 @@ async def stop(job: JobView, why: str, now: Clock, world: World, transport: Tran
 
 
 async def evict(pod: QueuedPod, why: str, now: Clock, world: World, transport: Transport) -> None:
-    """Delete a pod that runs, and say why; it uses quota until it is gone."""
+    """Delete a pod that runs, and say why; it uses quota until it is gone.
+
+    What it says names the version that runs, since of a pod that has it no success counts any more.
+    """
     if pod.deleting:
         return
     with suppress(NotFoundError):  # it is gone, and a watch will say so
@@ -64,7 +67,8 @@ async def evict(pod: QueuedPod, why: str, now: Clock, world: World, transport: T
                 "message": why[:LONGEST_MESSAGE],
                 "lastTransitionTime": timestamp(now()),
             }
-            body: Json = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+            metadata = {"uid": pod.uid, "resourceVersion": str(pod.version)}
+            body: Json = {"metadata": metadata, "status": {"conditions": [condition]}}
             world.take_pod(await transport.patch(f"{pod_path(pod)}/status", body, STRATEGIC_PATCH))
         await transport.delete(pod_path(pod), {"preconditions": {"uid": pod.uid}})
 
