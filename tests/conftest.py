@@ -31,6 +31,14 @@ RING_2 = {"chart", "cluster", "sandbox"}
 LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
 """Files of tests that keep both cores busy: one worker runs them, one after another."""
 
+POLICIES = {
+    "test_kind_policies.py",
+    "test_leader_worker_set_policies.py",
+    "test_loose_kinds.py",
+    "test_shipped_kind_policies.py",
+}
+"""Files of tests of what policies say, with kinds of their own: they share a cluster without a controller."""
+
 
 def _fixtures(item: pytest.Item) -> set[str]:
     return set(getattr(item, "fixturenames", ()))
@@ -54,6 +62,8 @@ class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _scope(self, file: str) -> str:
         if Path(file).name in LONGEST:
             return "longest"
+        if Path(file).name in POLICIES:
+            return "policies"
         return file if "own: ControlPlane" in (self.config.rootpath / file).read_text() else ""
 
     def _split_scope(self, nodeid: str) -> str:

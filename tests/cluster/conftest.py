@@ -32,6 +32,7 @@ from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
+from tests.conftest import POLICIES
 from tests.programs import KUBERNETES
 
 
@@ -158,9 +159,26 @@ def bare(tmp_path: Path, owner: int) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed and no controller, which the tests of a module share."""
+def own(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, owner: int
+) -> Iterator[ControlPlane]:
+    """A cluster with Admitter installed and no controller, which the tests of a module share.
+
+    Modules that try policies alone share one, so that fewer control planes start.
+    """
+    if request.path.name in POLICIES:
+        yield request.getfixturevalue("quiet")
+        return
     where = tmp_path_factory.mktemp("own") / "plane"
+    with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
+        asyncio.run(_install(started))
+        yield started
+
+
+@pytest.fixture(scope="session")
+def quiet(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
+    """A cluster with Admitter installed, in which a controller never runs."""
+    where = tmp_path_factory.mktemp("quiet") / "plane"
     with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
         asyncio.run(_install(started))
         yield started

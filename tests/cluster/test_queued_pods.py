@@ -20,6 +20,8 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
+SEVEN = "7 of its 8 pods are there"
+
 
 def nodes_of(team: Team, group: str) -> dict[str, str]:
     """For each pod of a group, the type of its node."""
@@ -28,9 +30,15 @@ def nodes_of(team: Team, group: str) -> dict[str, str]:
     return {name: nodes[pod["spec"]["nodeName"]]["instance-type"] for name, pod in found}
 
 
+def becomes(team: Team, name: str, end: str) -> None:
+    """A pod ends: `Succeeded` or `Failed`."""
+    patch = json.dumps({"status": {"phase": end}})
+    team.kubectl("patch", "pod", name, "--subresource=status", f"--patch={patch}")
+
+
 def test_a_pod_runs_once_it_is_admitted_and_the_next_when_it_has_ended(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
-    team.apply(queued_pod(team.namespace, "first", seconds=3))
+    team.apply(queued_pod(team.namespace, "first"))
     eventually(lambda: phase(team, "first") == "Running", what="the pod to run")
     team.apply(queued_pod(team.namespace, "second", seconds=1))
     eventually(lambda: team.reason("second") == "InsufficientQuota", what="the second pod to wait")
@@ -38,6 +46,7 @@ def test_a_pod_runs_once_it_is_admitted_and_the_next_when_it_has_ended(team: Tea
     first = pod_named(team, "first")
     assert first["spec"]["nodeSelector"] == {"instance-type": "spot"}
     assert first["metadata"]["labels"]["admitter.dev/workload"] == team.workload("first")["metadata"]["name"]
+    becomes(team, "first", "Succeeded")
     eventually(lambda: phase(team, "second") == "Succeeded", what="the second pod to end")
     eventually(lambda: team.state("second") == "Finished", what="its Workload to say so")
     columns = team.kubectl("get", "wl", "--no-headers")
@@ -61,8 +70,7 @@ def test_a_preempted_pod_says_why_and_is_gone_before_the_next_one_starts(team: T
         conditions = {c["type"]: c for c in pod_named(team, "victim")["status"]["conditions"]}
         assert conditions["DisruptionTarget"]["reason"] == "PreemptionByAdmitter"
         assert phase(team, "preemptor") == "Gated"
-        patch = json.dumps({"status": {"phase": "Failed"}})
-        team.kubectl("patch", "pod", "victim", "--subresource=status", f"--patch={patch}")
+        becomes(team, "victim", "Failed")
         eventually(lambda: phase(team, "preemptor") == "Running", what="the preemptor to run")
     assert auditor.excesses == []
 
@@ -75,10 +83,10 @@ def test_a_group_of_two_shapes_is_admitted_whole_to_two_flavors(team: Team) -> N
         large = [queued_pod(team.namespace, f"tune-{n}", cpu="2", group="tune", size=8) for n in (6, 7)]
         team.apply(*small, *large[:1])
         eventually(
-            lambda: says(team, "tune", "QuotaReserved") == ("False", "PodGroupIncomplete"),
+            lambda: group_workload(team, "tune").get("status", {}).get("message") == SEVEN,
             what="the group to wait for its last pod",
         )
-        assert group_workload(team, "tune")["status"]["message"] == "7 of its 8 pods are there"
+        assert says(team, "tune", "QuotaReserved") == ("False", "PodGroupIncomplete")
         assert phases(team, "tune") == ["Gated"] * 7
         team.apply(*large[1:])
         runs(team, "tune", 8)
@@ -122,18 +130,16 @@ def test_a_pod_takes_the_place_of_one_that_has_failed_and_no_more_than_one(team:
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         team.apply(*(queued_pod(team.namespace, f"tune-{n}", group="tune", size=2) for n in (0, 1)))
         runs(team, "tune", 2)
-        patch = json.dumps({"status": {"phase": "Failed"}})
-        team.kubectl("patch", "pod", "tune-0", "--subresource=status", f"--patch={patch}")
+        becomes(team, "tune-0", "Failed")
         team.controller.restart()
         team.apply(queued_pod(team.namespace, "tune-2", group="tune", size=2))
         eventually(lambda: phase(team, "tune-2") == "Running", what="the pod in its place to run")
         team.apply(queued_pod(team.namespace, "tune-3", group="tune", size=2))
         eventually(lambda: pod_named(team, "tune-3") == {}, what="the pod too many to be deleted")
-        assert "Excess" in team.events("tune-3")
+        eventually(lambda: "Excess" in team.events("tune-3"), what="an event that says why")
         assert (phase(team, "tune-1"), phase(team, "tune-2")) == ("Running", "Running")
-        patch = json.dumps({"status": {"phase": "Succeeded"}})
         for name in ("tune-1", "tune-2"):
-            team.kubectl("patch", "pod", name, "--subresource=status", f"--patch={patch}")
+            becomes(team, name, "Succeeded")
         eventually(
             lambda: says(team, "tune", "Finished") == ("True", "JobSucceeded"), what="the group to finish"
         )

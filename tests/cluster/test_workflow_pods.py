@@ -134,8 +134,8 @@ def gated(team: Team) -> list[bool]:
     """For each pod, whether Kubernetes says that it waits for a gate."""
     return [
         any(
-            c["type"] == "PodScheduled" and c["reason"] == "SchedulingGated"
-            for c in p["status"]["conditions"]
+            c["type"] == "PodScheduled" and c.get("reason") == "SchedulingGated"
+            for c in p["status"].get("conditions", ())
         )
         for p in pods(team)
     ]
