@@ -111,7 +111,9 @@ def read(kind: str, raw: Json) -> PodFact | ClaimFact | None:
 def is_evicted(pod: Json) -> bool:
     """Whether an eviction has written into a pod why it is deleted."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "DisruptionTarget" and c["reason"] == "PreemptionByAdmitter" for c in conditions)
+    return any(
+        c["type"] == "DisruptionTarget" and c.get("reason") == "PreemptionByAdmitter" for c in conditions
+    )
 
 
 def scope(namespaces: tuple[str, ...]) -> Scope:
