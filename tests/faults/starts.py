@@ -15,7 +15,7 @@ resource versions (`tests.faults.timeline`), and read with no code of Admitter's
 """
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tests.faults.api import CORE, OWN
@@ -216,6 +216,9 @@ class Starts:
 
     def _pod(self, uid: str, fact: PodFact, moment: Moment) -> None:
         before = self._pods.get(uid)
+        if before is not None and not before.live:
+            # no kubelet changes how a pod has ended; what stands in for one may, after a user let it fail
+            fact = replace(fact, live=False, succeeded=before.succeeded)
         self._pods[uid] = fact
         crew = self._crews[fact.crew]
         self._enter(uid, before, fact)

@@ -153,6 +153,17 @@ def test_more_pods_than_a_group_has_are_found_also_when_some_have_succeeded(hist
     assert "2 pods of pods-a/tune run and 1 have succeeded, of 2" in history.found
 
 
+def test_a_pod_that_has_failed_does_not_succeed_any_more(history: History) -> None:
+    history.started()
+    history.pod(0, "failed")
+    history.pod(2, "gated")
+    history.pod(2, "runs")
+    history.pod(1, "succeeded")
+    history.pod(0, "succeeded")
+    assert "have succeeded" not in history.found
+    assert not history.starts.is_done("pods-a", "tune")
+
+
 def test_one_that_succeeded_and_was_deleted_may_be_forgotten(history: History) -> None:
     history.started()
     history.pod(0, "succeeded")
