@@ -74,9 +74,9 @@ class SharedQuotaSpec(Model):
 class ElasticQuotaSpec(SharedQuotaSpec):
     """The share, and where it counts."""
 
-    manage_all_pods: bool = False
+    manage_all_pods: bool | None = None
     """Queue the pods that name no queue too, from now on, but not those that count with a Job or another
-    object. It needs a managed namespace: one with the label admitter.dev/managed: "true"."""
+    object. It needs a managed namespace: one with the label admitter.dev/managed: "true". Absent: false."""
 
 
 class CompositeElasticQuotaSpec(SharedQuotaSpec):

@@ -196,7 +196,7 @@ class ElasticQuotas:
         namespaces: tuple[str, ...] = (view.namespace,)
         if isinstance(spec, CompositeElasticQuotaSpec):
             namespaces = tuple(spec.namespaces)
-        manages = (spec.manage_all_jobs, isinstance(spec, ElasticQuotaSpec) and spec.manage_all_pods)
+        manages = (spec.manage_all_jobs, isinstance(spec, ElasticQuotaSpec) and spec.manage_all_pods is True)
         declared = Declared(kind, view.namespace, view.name, view.created, namespaces, *manages)
         return _ParsedQuota(view.uid, view.spec, declared, spec, None)
 
