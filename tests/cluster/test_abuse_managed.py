@@ -10,7 +10,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
-from tests.cluster.pods import GATE, maker, pod
+from tests.cluster.pods import GATE, gates, maker, pod
 from tests.cluster.team import Team
 from tests.cluster.test_elastic_policies import queued
 from tests.cluster.test_install import admitter
@@ -174,10 +174,6 @@ def test_a_queued_pod_there_chooses_neither_node_nor_scheduler(managed: Team, at
 
 def pods(team: Team) -> list[Json]:
     return list(team.read("pods")["items"])
-
-
-def gates(pod: Json) -> set[str]:
-    return {gate["name"] for gate in pod["spec"].get("schedulingGates", ())}
 
 
 def test_the_namespace_lists_other_users_that_make_pods(managed: Team, attacker: Attacker) -> None:

@@ -12,7 +12,7 @@ from tests.faults.loop import run
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SEED = 1
-OPERATIONS = 500
+OPERATIONS = 700
 A_SECOND = 50.0
 KILLS = 1
 
@@ -27,8 +27,5 @@ def test_operations_of_many_tenants_give_no_tenant_more_than_there_is(tmp_path: 
     assert outcome.counts["pods bound"] > 50, told
     assert outcome.counts["pods of a described kind bound"] > 0, told
     assert outcome.counts["queued pods bound"] > 0, told
-    # how much is in use at once hangs on the moment of the kill: a cohort may miss the last of its quota
-    assert outcome.highest["cohort abuse: on-demand cpu"] >= 75, told
-    assert outcome.highest["cohort elastic quotas: cpu"] >= 75, told
-    full = [limit for limit, most in outcome.highest.items() if most == 100]
-    assert len(full) >= 3, f"limits were reached: {told}"
+    assert outcome.highest["cohort abuse: on-demand cpu"] == 100, "the quota was used to the full"
+    assert outcome.highest["cohort elastic quotas: cpu"] == 100, "the quota was used to the full"

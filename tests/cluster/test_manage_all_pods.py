@@ -1,6 +1,7 @@
 """Pods that name no queue, where an elastic quota manages all pods of a managed namespace."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,9 @@ TIMES = 10
 """What depends on the order of policies shows itself when it is tried again and again."""
 
 
-def bare(namespace: str, name: str = "bare", **more: object) -> Json:
+def bare(namespace: str, name: str = "bare", **more: Any) -> Json:
     """A pod of one CPU that names no queue."""
-    return pod(namespace, name, None, **more)  # type: ignore[arg-type]
+    return pod(namespace, name, None, **more)
 
 
 def tried(cluster: Cluster, manifest: Json) -> Json:

@@ -110,6 +110,12 @@ class PodScene(Scene):
         said |= {"pod_group_size": str(max(1, size))} | self._of_sets[set_name]
         self.pod(name, group=set_name, owner=made_by, **said)
 
+    def made_for(self, name: str) -> Json:
+        """The Workload of a group, which there is."""
+        found = self.group_workload(name)
+        assert found is not None, f"group {name} has no Workload"
+        return found
+
     def group_workload(self, name: str) -> Json | None:
         """The Workload of a group, the newest one."""
         found = [

@@ -43,7 +43,7 @@ def test_a_pod_that_has_succeeded_frees_its_quota_at_once_and_for_good() -> None
         await scene.settled(lambda: scene.started(pods) == 3)
         scene.pod("next", cpu=1)
         await scene.settled(lambda: scene.has_started("next"))
-        await scene.server.until(lambda: "succeededPods" in scene.group_workload("tune")["status"])  # type: ignore[index]
+        await scene.server.until(lambda: "succeededPods" in scene.made_for("tune")["status"])
         scene.delete_pod("tune-0")
         await scene.kill()
         await scene.start(seed=2)
@@ -112,7 +112,7 @@ def test_pods_hold_what_they_use_though_their_group_serves_no_more() -> None:
         await scene.server.until(lambda: scene.started([*again, "web-2"]) == 3)
         scene.delete_pod("web-2")
         scene.pod("next", cpu=3)
-        await scene.settled(lambda: "succeededPods" in scene.group_workload("web")["status"])  # type: ignore[index]
+        await scene.settled(lambda: "succeededPods" in scene.made_for("web")["status"])
         assert scene.used("a") == 2000
         assert scene.is_gated("next")
         assert scene.excesses == []
@@ -132,7 +132,7 @@ def test_a_place_that_no_pod_takes_for_five_minutes_is_given_back() -> None:
         await asyncio.sleep(290)
         assert scene.is_gated("next")
         await scene.settled(lambda: scene.has_started("next"))
-        message = scene.group_workload("tune")["status"]["conditions"][0]["message"]  # type: ignore[index]
+        message = scene.made_for("tune")["status"]["conditions"][0]["message"]
         assert message.endswith("; given back: 1 of its places, since no pod took them for 300 s")
         scene.group("tune", 1, size=3, first=3)
         await scene.server.until(lambda: "NoPlaceInGroup" in scene.events("tune-3"))

@@ -15,7 +15,7 @@ def test_a_group_waits_until_all_of_its_pods_are_there() -> None:
         await scene.start()
         early = scene.group("tune", 3, size=8)
         await scene.settled(lambda: scene.says("tune", "QuotaReserved") == ("False", "PodGroupIncomplete"))
-        assert scene.group_workload("tune")["status"]["message"] == "3 of its 8 pods are there"  # type: ignore[index]
+        assert scene.made_for("tune")["status"]["message"] == "3 of its 8 pods are there"
         await asyncio.sleep(30)
         assert scene.started(early) == 0
         late = scene.group("tune", 5, size=8, first=3)
@@ -38,7 +38,7 @@ def test_a_group_takes_three_writes_and_one_a_pod() -> None:
         await asyncio.sleep(30)
         made = Counter(plural for _, plural in writes)
         assert (made["workloads"], made["pods"]) == (3, len(pods))
-        metadata = scene.group_workload("tune")["metadata"]  # type: ignore[index]
+        metadata = scene.made_for("tune")["metadata"]
         assert metadata["annotations"] == {"admitter.dev/kind": "PodGroup", "admitter.dev/object": "tune"}
         assert "ownerReferences" not in metadata
         await scene.kill()
@@ -62,7 +62,7 @@ def test_pods_of_two_shapes_are_admitted_to_two_flavors() -> None:
         colors = {name: scene.job(name)["spec"]["nodeSelector"]["color"] for name in small + large}
         assert {colors[name] for name in small} == {"red"}
         assert {colors[name] for name in large} == {"blue"}
-        assert sorted(each["count"] for each in scene.group_workload("tune")["spec"]["podSets"]) == [3, 4]  # type: ignore[index]
+        assert sorted(each["count"] for each in scene.made_for("tune")["spec"]["podSets"]) == [3, 4]
         await scene.kill()
 
     run(story())
@@ -108,7 +108,7 @@ def test_pods_that_name_different_sizes_wait_and_their_group_says_so() -> None:
         await scene.start()
         pods = scene.group("tune", 2, size=3) + scene.group("tune", 1, size=4, first=2)
         await scene.settled(lambda: scene.says("tune", "QuotaReserved")[1] == "PodGroupSizesDiffer")
-        words = scene.group_workload("tune")["status"]["message"]  # type: ignore[index]
+        words = scene.made_for("tune")["status"]["message"]
         assert words == "its pods say that the group has 3 pods, and 4"
         assert scene.started(pods) == 0
         scene.delete_pod("tune-2")
@@ -322,7 +322,7 @@ def test_a_group_with_a_deleted_workload_is_deleted_and_one_without_pods_loses_i
         await scene.start()
         pods = scene.group("tune", 2)
         await scene.settled(lambda: scene.started(pods) == 2)
-        name = scene.group_workload("tune")["metadata"]["name"]  # type: ignore[index]
+        name = scene.made_for("tune")["metadata"]["name"]
         scene.server.remove(f"{OWN}/namespaces/team/workloads/{name}")
         await scene.settled(lambda: [scene.find_pod(pod) for pod in pods] == [None, None])
         pods = scene.group("next", 2, cpu=2)

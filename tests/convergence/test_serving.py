@@ -53,7 +53,7 @@ def test_a_set_asks_for_the_difference_when_it_grows_and_frees_it_when_it_shrink
         await scene.settled(lambda: scene.has_started("other"))
         assert running(scene) == ["other", "web-0"]
         assert workloads(scene) == ["Pod other", "PodGroup web"]
-        told = {each["message"] for each in scene.group_workload("web")["status"]["conditions"]}  # type: ignore[index]
+        told = {each["message"] for each in scene.made_for("web")["status"]["conditions"]}
         assert told == {"admitted by ClusterQueue a, of which it keeps 1 cpu of any"}
         assert scene.excesses == []
         await scene.kill()

@@ -18,11 +18,11 @@ from admitter.client.store import Key, either
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.workload.pod_writes import bar as bar_pod
-from admitter.controllers.workload.pod_writes import side_by_side
+from admitter.controllers.workload.pod_writes import read_group, side_by_side
 from admitter.controllers.workload.writes import bar
 from admitter.engine.commands import Release, Reserve
 from admitter.engine.cycle import Engine
-from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL, WORKLOAD_LABEL
+from admitter.names import WORKLOAD_LABEL
 
 WORKERS: Final = 16
 """A list of pods may wait a tenth of a second for the API server's cache to catch up."""
@@ -181,9 +181,7 @@ class OrphanedPods:
     async def _bar_members(self, gone: DeletedWorkload) -> None:
         """Make sure that no start of a pod of a group is on its way: a group is no object with a version."""
         namespace, name = gone.key
-        query = {"labelSelector": f"{POD_GROUP_LABEL}={gone.job.rpartition('/')[2]},{QUEUE_LABEL}"}
-        listed = (await self.transport.get(pods_path(namespace), query))["items"]
-        pods = [self.world.read_queued_pods.take(raw) for raw in listed]
+        pods = await read_group(namespace, gone.job, self.world, self.transport)
         waiting = [pod for pod in pods if pod.workload == name and pod.gated and not pod.deleting]
         if self._leads:
             await side_by_side(bar_pod(pod, gone.uid, self.world, self.transport) for pod in waiting)

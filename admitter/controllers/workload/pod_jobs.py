@@ -16,15 +16,15 @@ from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
 from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
 from admitter.cache.views import JobView, Json, WorkloadView, seconds
-from admitter.cache.world import World, pods_path, workload_path
+from admitter.cache.world import World, workload_path
 from admitter.client.errors import NotFoundError
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
-from admitter.controllers.workload.pod_writes import pod_path, side_by_side
+from admitter.controllers.workload.pod_writes import pod_path, read_group, side_by_side
 from admitter.controllers.workload.writes import delete_workload
-from admitter.names import BEYOND_GROUP_ANNOTATION, POD_GROUP_LABEL, QUEUE_LABEL
+from admitter.names import BEYOND_GROUP_ANNOTATION
 from admitter.policy import pod_groups, status
 from admitter.policy.status import Clock
 
@@ -339,11 +339,7 @@ class GroupJobs:
     async def read_members(self, workload: WorkloadView) -> None:
         """Take in the pods of a group as the API server has them now."""
         assert workload.job is not None
-        name = workload.job[0].rpartition("/")[2]
-        query = {"labelSelector": f"{POD_GROUP_LABEL}={name},{QUEUE_LABEL}"}
-        listed = await self.transport.get(pods_path(workload.namespace), query)
-        for raw in listed["items"]:
-            self.world.take_pod(raw)
+        await read_group(workload.namespace, workload.job[0], self.world, self.transport)
 
     async def _patch(self, workload: WorkloadView, body: Json) -> None:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)

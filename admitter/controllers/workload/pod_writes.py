@@ -15,7 +15,7 @@ from admitter.cache.views import JobView, Json, timestamp
 from admitter.cache.world import World, pods_path
 from admitter.client.errors import NotFoundError
 from admitter.client.transport import STRATEGIC_PATCH, Transport
-from admitter.names import RETURNED_ANNOTATION
+from admitter.names import POD_GROUP_LABEL, QUEUE_LABEL, RETURNED_ANNOTATION
 from admitter.policy.status import Clock
 
 AT_A_TIME: Final = 16
@@ -71,6 +71,20 @@ async def evict(pod: QueuedPod, why: str, now: Clock, world: World, transport: T
             body: Json = {"metadata": metadata, "status": {"conditions": [condition]}}
             world.take_pod(await transport.patch(f"{pod_path(pod)}/status", body, STRATEGIC_PATCH))
         await transport.delete(pod_path(pod), {"preconditions": {"uid": pod.uid}})
+
+
+async def read_group(namespace: str, title: str, world: World, transport: Transport) -> list[QueuedPod]:
+    """Take in all pods that name a group as the API server has them now; also those of other users.
+
+    Args:
+        namespace: where.
+        title: the group, as messages name it: `podgroup/tune`.
+        world: what is known.
+        transport: to the API server.
+    """
+    query = {"labelSelector": f"{POD_GROUP_LABEL}={title.rpartition('/')[2]},{QUEUE_LABEL}"}
+    listed = await transport.get(pods_path(namespace), query)
+    return [world.read_queued_pods.take(raw) for raw in listed["items"]]
 
 
 async def bar(pod: QueuedPod, mark: str, world: World, transport: Transport) -> None:
