@@ -1,6 +1,7 @@
 """Reasons to wait reach the API server in the end, unless it says that it will never take them."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -44,13 +45,17 @@ class Server:
         self.refusals = refusals
         self.told: list[str] = []
         self.events: list[tuple[str, str, str]] = []
+        self.meanwhile: Callable[[], None] = lambda: None  # called before a patch is answered
+        self.version = 1
 
     async def patch(self, _path: str, body: Json) -> Json:
         if self.refusals:
             self.refusals -= 1
             raise self.error
         self.told.append(body["status"]["message"])
-        metadata = WORKLOAD["metadata"] | {"resourceVersion": "2"}
+        self.version += 1
+        metadata = WORKLOAD["metadata"] | {"resourceVersion": str(self.version)}
+        self.meanwhile()
         return WORKLOAD | {"metadata": metadata, "status": body["status"]}
 
     async def create(self, _path: str, body: Json) -> Json:
@@ -96,6 +101,24 @@ async def test_a_reason_is_told_when_the_server_takes_it_again(
     server = await told(error, 3, monkeypatch)
     assert server.told == ["too much is in use"]
     assert [reason for _, reason, _ in server.events] == ["InsufficientQuota"]
+
+
+async def test_what_may_not_be_told_any_more_is_not_told_though_the_reason_is_equal() -> None:
+    """An administrator hides the use while the API server answers to a message with it."""
+    server = Server(UnreachableError("not raised"), 0)
+    reasons, words = reasons_of(server), ["3 of 4 cpu in use"]
+    reasons.gate.message_at = lambda *_: words[-1]  # type: ignore[method-assign]  # the words, without a queue
+
+    def hide() -> None:
+        server.meanwhile = lambda: None
+        words.append("too much is in use")
+        reasons.want(KEY, Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
+
+    server.meanwhile = hide
+    reasons.want(KEY, Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
+    await reasons.flush()
+    await reasons.flush()
+    assert server.told == words
 
 
 async def test_a_reason_that_is_forbidden_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

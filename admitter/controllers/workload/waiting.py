@@ -111,7 +111,7 @@ class WaitingReasons:
             waiting = self._wanted.get(key)
             if waiting is not None and not await self._write(key, waiting):
                 self._ready.set()  # again in the next round
-            elif self._wanted.get(key) == waiting:
+            elif self._wanted.get(key) is waiting:  # an equal one is news: what may be told has changed
                 self._wanted.pop(key, None)
 
     async def _write(self, key: Key, waiting: Waiting) -> bool:
