@@ -19,6 +19,7 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
+from admitter.controllers.workload.amendments import Amendments
 from admitter.controllers.workload.decision_writer import DecisionWriter
 from admitter.controllers.workload.engine_feed import EngineFeed
 from admitter.controllers.workload.grace import GracePeriods
@@ -63,7 +64,9 @@ class Admissions:
         writes = StatusWrites(world, self.transport, self.grace.clock)
         self._orphaned_pods = OrphanedPods(self.world, self.engine, self.transport, self._freed)
         self._reservations = ReservationWriter(world, self.engine, reasons, writes)
-        self._reservations.on_due.listen(self._cycle_due.set)
+        self._amended = Amendments(world, reasons, writes)
+        for written in (self._reservations, self._amended):
+            written.on_due.listen(self._cycle_due.set)
         orphaned = self._orphaned_pods
         # changes of pods and Jobs concern the feed alone
         self.feed = EngineFeed(world, self.engine, self.gate, reasons, orphaned, self.schedule_cycle)
@@ -176,7 +179,8 @@ class Admissions:
         self._writer.write(group, plan)
         for victim, by in list(self._amendments()):
             self._writer.amend(group, victim, by)
-        self._reservations.amend(group, plan, keys)
+        self._amended.decided(plan, keys, self._reservations.generation)
+        self._amended.write(group)
         self._reservations.write(group, self.feed.writing)
         self._run_at(self.engine.due)
         self.decided(took)

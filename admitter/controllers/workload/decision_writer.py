@@ -24,9 +24,9 @@ from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.engine_feed import EngineFeed
-from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, ReservationWriter
+from admitter.controllers.workload.reservation_writer import ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
-from admitter.controllers.workload.writes import StatusWrites
+from admitter.controllers.workload.writes import REFUSED_SECONDS, StatusWrites
 from admitter.engine import model
 from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import Plan, PlannedEviction

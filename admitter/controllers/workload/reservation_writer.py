@@ -5,35 +5,25 @@ preemptor and the evictions of its victims are written in any order: the evictio
 """
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
-import structlog
-
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
-from admitter.cache.views import Json, WorkloadView
+from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
 from admitter.client.errors import ClusterError, ConflictError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
 from admitter.controllers.workload.waiting import WaitingReasons
-from admitter.controllers.workload.writes import StatusWrites
+from admitter.controllers.workload.writes import PAUSE_SECONDS, REFUSED_SECONDS, StatusWrites
 from admitter.engine.cycle import Engine
-from admitter.engine.tree_cycle import Plan
 from admitter.policy import status
 from admitter.policy.gate import Waiting
 from admitter.policy.pending_reservations import ReportedReservation
 
-PAUSE_SECONDS: Final = 1.0
 NOT_WRITTEN: Final = "place not written"
-NOT_AMENDED: Final = "eviction not amended"
-REFUSED_SECONDS: Final = 10.0
-"""For how long nothing is tried again for a Workload after the API server has refused a write for good."""
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,39 +136,6 @@ class ReservationWriter:
         if made is None or made.place.admission is None or victim.evicted_for == (uid, made.place.generation):
             return None
         return PreemptionStatus(made.key, uid, made.place.admission, made.place.generation)
-
-    def amend(self, group: asyncio.TaskGroup, plan: Plan, keys: Mapping[str, Key]) -> None:
-        """Begin to write what a cycle has changed of evictions that are over, or have started.
-
-        If a write fails the status stays: then a next leader lets a Workload evict less until something ends.
-        `keys` has the keys of Workloads by UID.
-        """
-        for each in plan.reassigned:
-            key, view = keys[each.preemptor.uid], self._world.workloads.get(keys.get(each.victim, ("", "")))
-            if view is not None and view.uid == each.victim and view.evict_at is None and view.preemption:
-                uid, why = each.preemptor.uid, view.preemption.why
-                by = PreemptionStatus(key, uid, each.admission, self.generation(uid, key), why=why)
-                amend = partial(status.reassigned, by=by)
-                group.create_task(guarded(self._amended(view, amend), "to amend"))
-        for uid in plan.restored:
-            view = self._world.workloads.get(keys.get(uid, ("", "")))
-            if view is not None and view.uid == uid and view.admission is None and view.preemption:
-                group.create_task(guarded(self._amended(view, status.restored), "to amend"))
-
-    async def _amended(self, view: WorkloadView, amend: Callable[[WorkloadView], Json]) -> None:
-        """Write what has changed of an eviction; once more if its Workload changed, but not its eviction."""
-        try:
-            async with self._writes.slots:
-                try:
-                    await self._writes.patch(view, amend(view))
-                except ConflictError:
-                    now = await self._writes.read(view.key)
-                    after = (now.uid, now.admission, now.evicted_for)
-                    if after == (view.uid, view.admission, view.evicted_for):
-                        await self._writes.patch(now, amend(now))
-            self._reasons.failures.over(view.key, NOT_AMENDED)
-        except ClusterError as error:
-            self._reasons.failed(NOT_AMENDED, view.key, error)
 
     def write(self, group: asyncio.TaskGroup, admitting: Container[str]) -> None:
         """Begin to write what is due, but for the UIDs in `admitting`: an admission ends the reservation."""

@@ -28,6 +28,8 @@ from admitter.policy.restoration import restoration
 from admitter.policy.status import Clock
 
 PAUSE_SECONDS: Final = 1.0
+REFUSED_SECONDS: Final = 10.0
+"""For how long nothing is tried again for a Workload after the API server has refused a write for good."""
 AT_A_TIME: Final = 32
 
 log = structlog.get_logger(__name__)
