@@ -30,7 +30,7 @@ VENDOR: Json = {"nodeLabels": {"accelerator": "vendor1"}, "nodeTaints": SPOT["no
 FLAVOR_KEYS = {"accelerator", "instance-type"}
 
 
-OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
+OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "6"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
@@ -156,8 +156,8 @@ def test_it_is_deleted_while_it_waits_runs_or_is_evicted(users: Users) -> None:
 class Ending:
     """Counts what has ended; a RayCluster that runs is deleted, because it has no end of its own."""
 
-    def __init__(self, users: Users) -> None:
-        self._users, self._deleted = users, set[str]()
+    def __init__(self, users: Users, auditor: Auditor) -> None:
+        self._users, self._auditor, self._deleted = users, auditor, set[str]()
 
     def __call__(self) -> int:
         pods = self._users.read("pods", f"--selector={RAY_CLUSTER.mark}")["items"]
@@ -166,7 +166,7 @@ class Ending:
         for name in {name for name, count in whole.items() if count == RAY_CLUSTER.pods} - self._deleted:
             self._users.delete(name)
             self._deleted.add(name)
-        return self._users.states()["Finished"] + len(self._deleted)
+        return len(self._auditor.finished) + len(self._deleted)
 
 
 @pytest.mark.timeout(900)
@@ -182,7 +182,7 @@ def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind,
             pod = high if random.random() < 0.3 else {}
             submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", **ends, **pod))
     with Auditor(users.cluster, users.namespace, limits) as auditor:
-        end_under_kills(users.controller, random, submissions, Ending(users))
+        end_under_kills(users.controller, random, submissions, Ending(users, auditor))
     sizes = {f"{users.namespace}/{kind.resource}": kind.pods for kind in KINDS}
     none_lost_none_twice(auditor, len(submissions), lambda name: [sizes[name.rsplit("-", 2)[0]]])
     assert auditor.most_on["spot"] <= CPUS
