@@ -41,7 +41,7 @@ def own_parts(raw: Json, places: Iterable[Place]) -> Iterator[Json]:
     """What the lists say for each of some templates, as part of it; nothing is empty."""
     for place in places:
         here, inner = place[:3], place[3:]
-        infos, listed = get(raw, (*here, LIST)), _listed(raw, here)
+        infos, listed = get(raw, (*here, LIST)), _listed(raw, here) if inner else []
         index = listed.index(inner) if inner in listed else len(listed)
         info = infos[index] if isinstance(infos, list) and index < len(infos) else None
         yield {"metadata": _metadata(info) if isinstance(info, dict) else {}}

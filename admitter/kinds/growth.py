@@ -95,9 +95,8 @@ class PodSetRules:
     def marked(self, root: str) -> str:
         """That a pod template has what an admission puts into it."""
         found = [self._has_marks(form, root) for form in self._spec.pod_sets if _is_own(self._spec, form)]
-        return (
-            " || ".join(filter(None, [*found, *(marks for _, marks in _beside(self._spec, root))])) or "false"
-        )
+        found += [marks for _, marks in _beside(self._spec, root)]
+        return " || ".join(filter(None, found)) or "false"
 
     def marked_in_related(self) -> str:
         """The same of a related object, which the API server knows as `object`."""

@@ -65,7 +65,7 @@ def start_patch(
     records: Json = {}
     templates: dict[str, Json] = {}
     for each in job.sets:
-        # what stands beside templates is written as a whole, whatever it was
+        # what stands beside templates is written as a whole, whatever was there
         present = each if job.resource.injection is Injection.TEMPLATES else replace(each, marks={})
         marks = _marks(present, workload, admission, assigned[each.name], capacity)
         spec, records[each.name] = _injection(job, each, assigned[each.name], flavors)
@@ -99,14 +99,12 @@ def into_templates(job: JobView, templates: Mapping[str, Json], raw: Json | None
     What stands beside them is written as a whole: without pod sets nothing of it is left.
     """
     sets = [each for each in job.sets if each.name in templates]
-    parts = {each.name: merged({}, templates[each.name]) for each in sets}
     match job.resource.injection:
         case Injection.RUNTIME_PATCH:
-            yield from runtime_patches.changes(raw, parts)
+            yield from runtime_patches.changes(raw, {name: merged({}, templates[name]) for name in templates})
         case Injection.POD_SET_INFOS:
-            yield from pod_set_infos.changes(
-                raw, {each.place: parts[each.name] for each in sets if each.place}
-            )
+            parts = {each.place: merged({}, templates[each.name]) for each in sets if each.place is not None}
+            yield from pod_set_infos.changes(raw, parts)
         case Injection.TEMPLATES:
             for each in sets:
                 yield from _into_template(each, templates[each.name])
