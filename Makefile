@@ -29,8 +29,9 @@ test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is
 	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt
 
 SCALED := $(shell grep -l "import scaled" tests/cluster/test_*.py)
-test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
-	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts $(SCALED) --timeout 0
+test-thorough: $(VENV)/.ready ## the properties of the engine, of restarts, journals and definitions with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
+	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts tests/journal/test_replay_properties.py \
+		tests/policy/test_catalog_properties.py tests/simulate/test_elastic_timeline.py $(SCALED) --timeout 0
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)
