@@ -3,8 +3,6 @@
 import json
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from admitter.cli.main import app
 from admitter.names import NAMESPACE
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.commands import Ended, admitter, process
 from tests.cluster.objects import (
     ADMITTER,
     ON_DEMAND,
@@ -34,11 +33,6 @@ TEAMS = ("team-a", "team-b")
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "queues.yaml"
 
 Apply = Callable[..., None]
-
-
-def admitter(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "admitter", *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
 def answer(*words: str) -> tuple[int, str]:
@@ -69,9 +63,9 @@ def found(cluster: Cluster) -> set[tuple[str, str, str]]:
     return {(each["severity"], each["rule"], each["object"]) for each in findings}
 
 
-def refused(*options: str) -> str:
+def refused(*options: str, run: Callable[..., Ended] = admitter) -> str:
     """What is said if there is nothing to look at: one line, and nothing that looks like an answer."""
-    done = admitter("lint", "--live", "-o", "json", *options)
+    done = run("lint", "--live", "-o", "json", *options)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     return line.removeprefix("error: ")
@@ -309,7 +303,8 @@ def test_a_user_without_a_right_reads_which_right_is_missing(cluster: Cluster, t
 
 
 def test_a_token_that_is_unknown(cluster: Cluster, tmp_path: Path) -> None:
-    said = refused(f"--kubeconfig={changed(cluster, tmp_path, 'user', {'token': 'nonsense'})}")
+    kubeconfig = changed(cluster, tmp_path, "user", {"token": "nonsense"})
+    said = refused(f"--kubeconfig={kubeconfig}", run=process)
     assert said.startswith("The API server does not know this user: Unauthorized")
 
 
