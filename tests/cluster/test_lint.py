@@ -45,6 +45,9 @@ def answer(*words: str) -> tuple[int, str]:
 
 def lint(cluster: Cluster, *options: str, controller: bool = True) -> tuple[int, str]:
     """The same of a cluster that can be looked at, with the Lease of a controller or without."""
+    names = [each["metadata"]["name"] for each in cluster.read("leases", f"--namespace={NAMESPACE}")["items"]]
+    if names:
+        cluster.run_kubectl("delete", "lease", *names, f"--namespace={NAMESPACE}")
     if controller:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         labels = {"app.kubernetes.io/part-of": "admitter", "admitter.dev/shard": "0"}
@@ -52,8 +55,6 @@ def lint(cluster: Cluster, *options: str, controller: bool = True) -> tuple[int,
         spec = {"holderIdentity": "pod_1", "leaseDurationSeconds": 600, "acquireTime": now, "renewTime": now}
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         cluster.run_kubectl("apply", "--filename=-", content=json.dumps(body))
-    else:
-        cluster.run_kubectl("delete", "lease", "--all", f"--namespace={NAMESPACE}")
     return answer("lint", "--live", f"--kubeconfig={cluster.kubeconfig}", *options)
 
 
@@ -109,7 +110,7 @@ def apply(cluster: Cluster) -> Iterator[Apply]:
     made: list[str] = []
 
     def apply(*manifests: Json) -> None:
-        made.append(yaml.safe_dump_all(manifests))
+        made.append(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
         cluster.run_kubectl("apply", "--filename=-", content=made[-1])
 
     yield apply
