@@ -133,7 +133,7 @@ _MPI_JOB = Kind(
     job_kind="mpijob-v2beta1",
     operator="mpi",
 )
-_APP_WRAPPER = Kind(
+APP_WRAPPER = Kind(
     "appwrapper",
     "workload.codeflare.dev",
     "workload.codeflare.dev/appwrapper",
@@ -146,7 +146,7 @@ _APP_WRAPPER = Kind(
     frozenset(),
     operator="appwrapper",
 )
-OPTIONAL = (_MPI_JOB, _APP_WRAPPER)
+OPTIONAL = (_MPI_JOB, APP_WRAPPER)
 ASKED = [name for name in os.environ.get("ADMITTER_TEST_OPERATORS", "").split(",") if name]
 """The optional operators that run in the tests."""
 ASKED_KINDS = tuple(kind for kind in OPTIONAL if kind.operator in ASKED)

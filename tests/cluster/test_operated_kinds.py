@@ -17,7 +17,7 @@ from tests.cluster.controller import Controller
 from tests.cluster.described import job_set
 from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, job, local_queue, resource_flavor
-from tests.cluster.operated import KINDS, RAY_CLUSTER, Kind
+from tests.cluster.operated import APP_WRAPPER, KINDS, RAY_CLUSTER, Kind
 from tests.cluster.people import Person
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_managed import manage
@@ -221,6 +221,36 @@ def test_a_raycluster_that_is_paused_grows_and_runs_again(each: dict[Kind, Users
         users.pause("grows", paused=False)
         users.runs("grows", pods=RAY_CLUSTER.pods + 1)
     assert auditor.excesses == []
+
+
+@pytest.mark.skipif(APP_WRAPPER not in KINDS, reason="its operator is not asked for")
+def test_an_optional_appwrapper_has_what_it_was_given_beside_templates_that_never_change(
+    each: dict[Kind, Users],
+) -> None:
+    users = each[APP_WRAPPER]
+    users.quota({"spot": (SPOT, APP_WRAPPER.pods)})
+
+    def beside() -> list[Any]:
+        found = users.read(APP_WRAPPER.resource, "wrapped")["spec"]["components"]
+        return [component.get("podSetInfos") for component in found]
+
+    def change(path: str, value: Any) -> None:
+        patch = json.dumps([{"op": "add", "path": f"/spec/components/1/{path}", "value": value}])
+        users.kubectl("patch", APP_WRAPPER.resource, "wrapped", "--type=json", f"--patch={patch}")
+
+    users.submit("wrapped")
+    users.runs("wrapped", pods=APP_WRAPPER.pods)
+    assert [[info["nodeSelector"] for info in infos] for infos in beside()] == [[SPOT["nodeLabels"]]] * 2
+    with pytest.raises(KubectlError, match=r"so spec\.components can't describe other pods"):
+        change("podSetInfos", [{"nodeSelector": {"instance-type": "on-demand"}}])
+    users.pause("wrapped", paused=True)
+    eventually(lambda: beside() == [None, None] and not users.pods("wrapped"), what="nothing left in it")
+    with pytest.raises(KubectlError, match=r"vappwrapper\.kb\.io.*attempt to change immutable field"):
+        change("template/spec/parallelism", 3)
+    with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+        change("podSetInfos", [{"labels": {WORKLOAD: "of-another"}}])
+    users.pause("wrapped", paused=False)
+    users.runs("wrapped", pods=APP_WRAPPER.pods)
 
 
 def forged(users: Users, name: str, marks: Json) -> Iterator[Json]:

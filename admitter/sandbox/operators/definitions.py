@@ -4,7 +4,7 @@ Next: `programs` builds them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,6 @@ class Operator:
         config: its configuration, given the port of its webhooks and the folder with their certificate.
         started: words in its log once it works.
         needs: operators that have to run before.
-        settings: a ConfigMap of that name has its configuration; without, it is in a file.
-        environment: further variables of its process.
-        webhooks: whether it serves those that it brings.
     """
 
     name: str
@@ -55,9 +52,6 @@ class Operator:
     samples: str = ""
     main: str = ""
     needs: tuple[str, ...] = ()
-    settings: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    webhooks: bool = True
 
     @property
     def user(self) -> str:
@@ -93,18 +87,6 @@ def _lws(port: int, folder: Path) -> Config:
     return {**config, "webhook": {**config["webhook"], "certDir": str(folder)}}
 
 
-def _appwrapper(_port: int, _folder: Path) -> Config:
-    """The configuration of AppWrapper, of which no option tells where webhooks are served."""
-    return {
-        "webhooksEnabled": False,
-        "controllerManager": {
-            "metrics": {"bindAddress": "0"},
-            "health": {"bindAddress": "0"},
-            "leaderElection": False,
-        },
-    }
-
-
 def _by_file(config: Path) -> list[str]:
     return [f"--config={config}"]
 
@@ -121,16 +103,14 @@ OPERATORS = {
             module="mpi-appwrapper",
             source="github.com/project-codeflare/appwrapper",
             package="/cmd",
+            main="appwrapper",
             folder="config",
             roots=("default",),
             namespace="appwrapper-system",
             account="appwrapper-controller-manager",
-            options=lambda _config: [],
-            config=_appwrapper,
-            settings="appwrapper-operator-config",
-            environment={"NAMESPACE": "appwrapper-system"},
-            webhooks=False,
-            started=('Starting workers\t{"controller": "AppWrapper"',),
+            options=lambda config: [str(config)],
+            config=lambda port, _folder: {"host": LOCALHOST, "port": port},
+            started=("Serving webhook server", 'Starting workers\t{"controller": "AppWrapper"'),
         ),
         Operator(
             name="jobset",
