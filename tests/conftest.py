@@ -42,9 +42,17 @@ POLICIES = {
     "test_kind_policies.py",
     "test_leader_worker_set_policies.py",
     "test_loose_kinds.py",
+    "test_manage_all_policies.py",
+    "test_pods_without_mutation.py",
     "test_shipped_kind_policies.py",
 }
 """Files of tests of what policies say, with kinds of their own: they share a cluster without a controller."""
+CONTROLLERS = {"test_abuse_metrics.py", "test_operations.py", "test_without_controller.py"}
+"""Files of tests that each start the only controller of their cluster, for themselves: they share one too."""
+SHARING = {"policies": POLICIES, "controllers": CONTROLLERS}
+"""Files of tests that share a cluster, by what one worker gets at once."""
+ALONE = ("own: ControlPlane", "vacant: Cluster")
+"""Arguments of tests that share a cluster with the rest of their file."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -69,9 +77,10 @@ class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _scope(self, file: str) -> str:
         if Path(file).name in LONGEST:
             return "longest"
-        if Path(file).name in POLICIES:
-            return "policies"
-        return file if "own: ControlPlane" in (self.config.rootpath / file).read_text() else ""
+        name = Path(file).name
+        shared = next((scope for scope, files in SHARING.items() if name in files), "")
+        text = (self.config.rootpath / file).read_text()
+        return shared or (file if any(each in text for each in ALONE) else "")
 
     def _split_scope(self, nodeid: str) -> str:
         return self._scope(nodeid.partition("::")[0]) or nodeid
