@@ -13,7 +13,7 @@ from admitter.client.transport import HttpTransport
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster import commands
+from tests import commands
 from tests.cluster.auditor import Auditor
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, job

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from admitter.sandbox.cluster import Cluster
-from tests.cluster.commands import admitter, process
 from tests.cluster.objects import Json
+from tests.commands import admitter, process
 
 pytestmark = pytest.mark.cluster
 

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from tests.cluster.commands import admitter
 from tests.cluster.team import Team
+from tests.commands import admitter
 
 pytestmark = pytest.mark.cluster
 

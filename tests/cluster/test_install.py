@@ -15,9 +15,9 @@ import yaml
 
 from admitter.install.apply import manifests
 from admitter.sandbox.cluster import Cluster, KubectlError
-from tests.cluster.commands import admitter, process
 from tests.cluster.objects import Json, cluster_queue
 from tests.cluster.waiting import eventually
+from tests.commands import admitter, process
 
 pytestmark = pytest.mark.cluster
 
@@ -50,7 +50,7 @@ def test_install_again_and_uninstall(vacant: Cluster) -> None:
 
     queue = yaml.safe_dump(cluster_queue("total", {"cpu": {"default": "1"}}))
     vacant.run_kubectl("create", "-f-", content=queue)
-    declined = admitter("uninstall", to, answer="n\n")
+    declined = admitter("uninstall", to, content="n\n")
     assert "1 clusterqueues" in declined.stdout
     assert "Jobs stay as they are" in declined.stdout
     assert declined.stdout.rstrip().endswith("Nothing was deleted.")

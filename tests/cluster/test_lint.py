@@ -16,7 +16,6 @@ from admitter.cli.main import app
 from admitter.names import NAMESPACE
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster.commands import Ended, admitter, process
 from tests.cluster.objects import (
     ADMITTER,
     ON_DEMAND,
@@ -26,6 +25,7 @@ from tests.cluster.objects import (
     local_queue,
     resource_flavor,
 )
+from tests.commands import Ended, admitter, process
 
 pytestmark = pytest.mark.cluster
 

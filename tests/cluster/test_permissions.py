@@ -14,7 +14,6 @@ from admitter.documents import bundled
 from admitter.names import CONTROLLER_USER, JOB_KIND_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster.commands import admitter
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
 from tests.cluster.people import JOBS, Person
@@ -24,6 +23,7 @@ from tests.cluster.team import Team
 from tests.cluster.test_abuse_metrics import EVERYWHERE, status
 from tests.cluster.test_run import running_controller
 from tests.cluster.waiting import eventually
+from tests.commands import admitter
 from tests.kinds.described import definition, experiment, trial
 
 pytestmark = pytest.mark.cluster

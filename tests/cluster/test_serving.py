@@ -123,7 +123,8 @@ def test_a_stateful_set_that_is_evicted_comes_back_with_its_ordinals(team: Team)
         team.apply(queued_pod(team.namespace, "urgent", cpu="2", priorityClassName=high))
         eventually(lambda: phase(team, "urgent") == "Running", what="the other pod to run")
         assert running(team) == [], "it is admitted as a whole, and so it is evicted"
-        eventually(lambda: gated(team) == ["web-0"], what="its first pod to wait")
+        # a later one too, if it was gone before the first one had to go
+        eventually(lambda: "web-0" in gated(team), what="its first pod to wait")
         eventually(lambda: told(team, "StatefulSet"), what="an event on the StatefulSet")
         assert lines(team) == [["Pod", "urgent"], ["PodGroup", "web"]]
         team.controller.restart()

@@ -7,7 +7,7 @@ import pytest
 
 from admitter.client.policies import MUTATING, NOT_SERVED
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster import commands
+from tests import commands
 from tests.cluster.objects import elastic_quota, job
 from tests.cluster.team import Team
 from tests.cluster.test_run import answer, running_controller
