@@ -36,6 +36,7 @@ class Operator:
         config: its configuration, given the port of its webhooks and the folder with their certificate.
         started: words in its log once it works.
         needs: operators that have to run before.
+        yields: definitions that are left as they are if another operator has brought them, and its name.
         settings: a ConfigMap of that name has its configuration; without, it is in a file.
         environment: further variables of its process.
         webhooks: whether it serves those that it brings.
@@ -55,6 +56,7 @@ class Operator:
     samples: str = ""
     main: str = ""
     needs: tuple[str, ...] = ()
+    yields: Mapping[str, str] = field(default_factory=dict)
     settings: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     webhooks: bool = True
@@ -103,6 +105,11 @@ def _appwrapper(_port: int, _folder: Path) -> Config:
             "leaderElection": False,
         },
     }
+
+
+def _training(port: int, _folder: Path) -> Config:
+    """The configuration of the training operator, of which our main package reads no more."""
+    return {"webhook": {"host": LOCALHOST, "port": port}}
 
 
 def _by_file(config: Path) -> list[str]:
@@ -204,6 +211,26 @@ OPERATORS = {
             samples="base/runtimes",
             needs=("jobset",),
         ),
+        Operator(
+            name="training",
+            module="training",
+            source="github.com/kubeflow/training-operator",
+            package="/cmd/training-operator.v1",
+            main="training",
+            folder="manifests",
+            roots=("overlays/standalone",),
+            namespace="kubeflow",
+            account="training-operator",
+            options=_by_file,
+            config=_training,
+            started=(
+                "Serving webhook server",
+                '"Starting workers","controller":"pytorchjob-controller"',
+                '"Starting workers","controller":"tfjob-controller"',
+                '"Starting workers","controller":"xgboostjob-controller"',
+            ),
+            yields={"mpijobs.kubeflow.org": "mpi"},
+        ),
     )
 }
 """The operators by name."""
@@ -211,6 +238,8 @@ OPERATORS = {
 
 def chosen(names: Iterable[str]) -> list[Operator]:
     """The operators of these names and those that they need, in the order in which they start.
+
+    One that leaves a definition to another starts after it.
 
     Raises:
         SandboxError: there is none of a name.
@@ -222,4 +251,4 @@ def chosen(names: Iterable[str]) -> list[Operator]:
         for each in chosen(OPERATORS[name].needs):
             found.setdefault(each.name, each)
         found.setdefault(name, OPERATORS[name])
-    return list(found.values())
+    return sorted(found.values(), key=lambda each: not found.keys().isdisjoint(each.yields.values()))
