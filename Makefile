@@ -28,8 +28,10 @@ test: check                   ## the checks, and every ring of tests: no cluster
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
 	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt
 
-test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts with many more examples, and many more of the largest Workloads (hours)
-	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts tests/cluster/test_abuse_sizes.py --timeout 0
+SCALED := $(shell grep -l "import scaled" tests/cluster/test_*.py)
+test-thorough: $(VENV)/.ready ## the properties of the engine, of restarts, journals and definitions with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
+	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts tests/journal/test_replay_properties.py \
+		tests/policy/test_catalog_properties.py tests/simulate/test_elastic_timeline.py $(SCALED) --timeout 0
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)
@@ -38,9 +40,9 @@ test-abuse: $(VENV)/.ready    ## all that tenants may ask for, and more, watched
 	$(BIN)/python -m tests.abuse --operations $(or $(OPERATIONS),20000) --seeds $(or $(SEEDS),1 2 3 4 5)
 
 OPERATORS ?= mpi,appwrapper,training
-test-kinds: $(VENV)/.ready    ## objects of each kind with an operator while the controller is killed, and all tests of the kinds of OPERATORS=mpi,appwrapper,training, which no other target builds; OBJECTS=50
+test-kinds: $(VENV)/.ready    ## objects of each kind with an operator, and of one without a shipped one, while the controller is killed, and all tests of the kinds of OPERATORS=mpi,appwrapper,training, which no other target builds; OBJECTS=50
 	ADMITTER_TEST_OPERATORS=$(OPERATORS) ADMITTER_TEST_OBJECTS=$(or $(OBJECTS),50) $(BIN)/pytest -q \
-		tests/cluster/test_operated_kinds.py tests/cluster/test_shown.py -k "runs_once or optional"
+		tests/cluster/test_operated_kinds.py tests/cluster/test_described_kinds.py tests/cluster/test_shown.py -k "runs_once or optional"
 
 test-abuse-mutated: $(VENV)/.ready ## changed objects of every kind that is read; OBJECTS=10000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.abuse.mutated --objects $(or $(OBJECTS),10000) --seed $(or $(SEED),1)

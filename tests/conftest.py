@@ -1,5 +1,6 @@
 """The cluster that the tests of ring 2 run on: the sandbox, or any other one that the environment names."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -26,18 +27,32 @@ settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"
+RING_1 = "not cluster"
+"""What `-m` is for the tests that need no cluster."""
 RING_2 = {"chart", "cluster", "sandbox"}
 """Folders of the tests that need a cluster: `run.sh` collects ring 2 from these alone."""
+ONLY_RING_2 = "cluster"
+"""The one of these in which all tests need a cluster: to load it takes as long as to load all of ring 1."""
 LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
 """Files of tests that keep both cores busy: one worker runs them, one after another."""
+
+_FOLDER = Path(__file__).parent
 
 POLICIES = {
     "test_kind_policies.py",
     "test_leader_worker_set_policies.py",
     "test_loose_kinds.py",
+    "test_manage_all_policies.py",
+    "test_pods_without_mutation.py",
     "test_shipped_kind_policies.py",
 }
 """Files of tests of what policies say, with kinds of their own: they share a cluster without a controller."""
+CONTROLLERS = {"test_abuse_metrics.py", "test_operations.py", "test_without_controller.py"}
+"""Files of tests that each start the only controller of their cluster, for themselves: they share one too."""
+SHARING = {"policies": POLICIES, "controllers": CONTROLLERS}
+"""Files of tests that share a cluster, by what one worker gets at once."""
+ALONE = ("own: ControlPlane", "vacant: Cluster")
+"""Arguments of tests that share a cluster with the rest of their file."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -62,9 +77,10 @@ class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _scope(self, file: str) -> str:
         if Path(file).name in LONGEST:
             return "longest"
-        if Path(file).name in POLICIES:
-            return "policies"
-        return file if "own: ControlPlane" in (self.config.rootpath / file).read_text() else ""
+        name = Path(file).name
+        shared = next((scope for scope, files in SHARING.items() if name in files), "")
+        text = (self.config.rootpath / file).read_text()
+        return shared or (file if any(each in text for each in ALONE) else "")
 
     def _split_scope(self, nodeid: str) -> str:
         return self._scope(nodeid.partition("::")[0]) or nodeid
@@ -76,6 +92,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return Together(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Load nothing of which ring 1 runs nothing."""
+    return True if config.option.markexpr == RING_1 and collection_path == _FOLDER / ONLY_RING_2 else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, and refuse a control plane if only ring 1 was asked for.
 
@@ -83,6 +104,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     items.sort(key=_seconds, reverse=True)
     for item in items:
+        if item.path.parent.name == ONLY_RING_2 and not item.get_closest_marker("cluster"):
+            raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: ring 1 does not look there")
         if item.get_closest_marker("cluster") and item.path.parent.name not in RING_2:
             raise pytest.UsageError(f"{item.nodeid} has the marker `cluster`: only {sorted(RING_2)} may")
         needed = {"control_plane", "sandbox"} & _fixtures(item)
@@ -90,8 +113,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")
 
 
+def pytest_runtest_teardown() -> None:
+    """Look for garbage again: commands that read a cluster do not, since they end with their process."""
+    gc.enable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what the cluster tests need before any test's time runs: the first time it takes minutes."""
+    """Build what the cluster tests need before any test's time runs: the first time it takes minutes.
+
+    What is loaded stays: each look for garbage would go through all of it.
+    """
+    gc.collect()
+    gc.freeze()
     if session.config.option.collectonly or not any(_needs_sandbox(item) for item in session.items):
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")

@@ -188,15 +188,26 @@ class End(Model):
     """Gives what to say about it."""
 
 
-class Restore(StrEnum):
-    """What an eviction has to undo, so that the next admission may choose other flavors."""
+class Injection(StrEnum):
+    """Where an admission puts node selectors, tolerations, labels and annotations of pods in an object."""
 
     TEMPLATES = "Templates"
-    """The templates of the object alone."""
-    CHILDREN = "Children"
-    """Those of its suspended children too, which its operator merges the new ones into."""
+    """Into the pod templates of the object."""
     RUNTIME_PATCH = "RuntimePatch"
-    """The runtimePatch that the controller has added."""
+    """Into an entry of spec.runtimePatches that is the controller's, as of a TrainJob: its operator merges it
+    into the templates of a related object."""
+    POD_SET_INFOS = "PodSetInfos"
+    """Into podSetInfos of each of spec.components, as of an AppWrapper: its operator adds an entry to each
+    template when it makes the component, in the order of podSets in status.componentStatus."""
+
+
+class Restore(StrEnum):
+    """What an eviction takes an admission out of, so that the next one may choose other flavors."""
+
+    TEMPLATES = "Templates"
+    """The object alone."""
+    CHILDREN = "Children"
+    """Its suspended children too, which its operator merges the next admission into."""
 
 
 class JobKindSpec(Model):
@@ -229,8 +240,10 @@ class JobKindSpec(Model):
     )
     """The accounts of its operator, such as system:serviceaccount:jobset-system:jobset-controller-manager. No
     other account makes or changes children. admitter install binds them to the role that allows it."""
+    injection: Injection = Injection.TEMPLATES
+    """Where in an object an admission puts what its pods get. An eviction takes it out again."""
     restore: Restore = Restore.TEMPLATES
-    """What an eviction has to undo."""
+    """What an eviction takes an admission out of."""
 
     @model_validator(mode="after")
     def _names_are_free(self) -> Self:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from admitter.api.forms import DESCRIBED, fitted
-from admitter.api.job_kind import Restore
+from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
-from admitter.cache.runtime_patches import own_templates, without_own
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -67,7 +66,6 @@ def parse_described(
     except KindError as error:
         raise ValueError(str(error)) from error
     suspended, problem = resource.is_stopped(raw), ""
-    patched = own_templates(raw) if resource.restore is Restore.RUNTIME_PATCH else {}
     looked_up: list[tuple[str, str, str]] = []
 
     def near(version: str, kind: str, name: str) -> Json | None:
@@ -75,10 +73,11 @@ def parse_described(
         return related(raw["metadata"].get("namespace", ""), version, kind, name)
 
     try:
-        found, priority_class = _found(without_own(raw), kind, kinds, near)
+        found, priority_class = _found(without_injected(raw, resource.injection), kind, kinds, near)
     except KindError as error:
         found, priority_class, problem = [], "", str(error)
-    pod_sets = tuple(_pod_set(each, patched.get(each.name)) for each in found)
+    parts = injected_parts(raw, resource.injection, found)
+    pod_sets = tuple(_pod_set(each, part) for each, part in zip(found, parts, strict=True))
     status = shared(_status(state, suspended=suspended))
     seen = _Seen(pod_sets, priority_class, suspended, status, problem, found[0].template if found else {})
     return replace(_view(raw["metadata"], resource, seen), related=tuple(dict.fromkeys(looked_up)))
@@ -171,17 +170,14 @@ def _found(
     return found, kind.priority_class(raw, found, near)
 
 
-def _pod_set(found: "FoundPodSet", patched: Json | None) -> PodSetView:
-    """A pod set as it is kept; the marks of a template in another object are in the controller's patch of it.
-
-    Others there are a user's.
-    """
+def _pod_set(found: "FoundPodSet", injected: Json) -> PodSetView:
+    """A pod set as it is kept, with the marks of what an admission has put in; others are a user's."""
     template: Json = shared(kept_template(found.template["spec"]))
     return PodSetView(
         found.name,
         found.count,
         template,
-        marks_of(patched or ({} if found.place is None else found.template)),
+        marks_of(injected),
         found.place,
         found.outside,
     )

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, Final
 from urllib.parse import quote
 
-from admitter.api.job_kind import JobKind, Restore
+from admitter.api.job_kind import Injection, JobKind, Restore
 from admitter.client.store import Key
 
 Json = dict[str, Any]
@@ -29,7 +29,8 @@ class JobResource:
     start: Mapping[str, Any] = field(default_factory=dict)  # what a start puts into the spec besides
     # whether its status tells that its operator has acted on a start, and on the stop that follows
     proves: bool = False
-    restore: Restore | None = None  # what an eviction has to undo; None: the next start does
+    injection: Injection = Injection.TEMPLATES  # where an admission goes
+    restore: Restore | None = None  # what an eviction takes it out of; None: the next start does
     children: frozenset[tuple[str, str]] = frozenset()  # group and kind of what its operator makes
     is_pods: bool = False  # whether an object of it is a pod that is there, or a group of them
 
@@ -96,6 +97,7 @@ def resource_of(kind: JobKind) -> JobResource:
         tuple(spec.suspend.path.split(".")),
         spec.suspend.stopped,
         spec.suspend.running,
+        injection=spec.injection,
         restore=spec.restore,
         children=frozenset((each.group, each.kind) for each in spec.children),
     )

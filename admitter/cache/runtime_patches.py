@@ -6,7 +6,7 @@ Its operator merges `spec.runtimePatches` into the templates of a runtime. One e
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from admitter.kinds.paths import get
+from admitter.kinds.paths import Change, get
 from admitter.names import GROUP
 
 Json = dict[str, Any]
@@ -30,12 +30,12 @@ def without_own(raw: Json) -> Json:
     return {**raw, "spec": spec | ({"runtimePatches": others} if others else {})}
 
 
-def own_templates(raw: Json) -> dict[str, Json]:
-    """The pod templates in the controller's entry, by the names of their pod sets."""
-    return dict(_templates(next((p for p in patches_of(raw) if p.get("manager") == MANAGER), {})))
+def own_parts(raw: Json) -> dict[str, Json]:
+    """The parts of pod templates in the controller's entry, by the names of their pod sets."""
+    return dict(_parts(next((p for p in patches_of(raw) if p.get("manager") == MANAGER), {})))
 
 
-def _templates(patch: Json) -> Iterator[tuple[str, Json]]:
+def _parts(patch: Json) -> Iterator[tuple[str, Json]]:
     try:
         for job in patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]:
             yield str(job["name"]), dict(job["template"]["spec"]["template"])
@@ -43,11 +43,9 @@ def _templates(patch: Json) -> Iterator[tuple[str, Json]]:
         return  # there is none, or a user has overwritten it
 
 
-def with_own(raw: Json | None, templates: Mapping[str, Json]) -> list[Json] | None:
-    """All entries, with one of the controller that has these parts of templates; None: there are none."""
-    jobs = [
-        {"name": name, "template": {"spec": {"template": template}}} for name, template in templates.items()
-    ]
+def changes(raw: Json | None, parts: Mapping[str, Json]) -> Iterator[Change]:
+    """The change of an object that lets the controller's entry have these parts of templates, by pod set."""
+    jobs = [{"name": name, "template": {"spec": {"template": part}}} for name, part in parts.items()]
     own = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     others = [each for each in patches_of(raw) if each.get("manager") != MANAGER]
-    return [*others, *([own] if jobs else [])] or None
+    yield PLACE, [*others, *([own] if jobs else [])] or None

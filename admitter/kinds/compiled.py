@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from admitter.api.base import Problem
-from admitter.api.job_kind import MOST_POD_SETS, RESERVED, AddedResources, JobKind, PodSetsOf
+from admitter.api.job_kind import MOST_POD_SETS, RESERVED, AddedResources, Injection, JobKind, PodSetsOf
 from admitter.api.shapes import template_problem
 from admitter.kinds import KindError
 from admitter.kinds.expressions import Budget, Expression, ExpressionError
@@ -23,6 +23,11 @@ _MOST_PODS: Final = 2**31 - 1
 _WRITTEN: Final = frozenset({"nodeSelector", "tolerations"})
 """What an admission writes into a pod's spec."""
 _LONGEST_MESSAGE: Final = 1024
+_INJECTED: Final[Mapping[Injection, tuple[Segment, ...]]] = {
+    Injection.RUNTIME_PATCH: ("spec", "runtimePatches"),
+    Injection.POD_SET_INFOS: ("spec", "components", "*", "podSetInfos"),
+}
+"""The fields that admissions are written into, where these are not the templates."""
 
 Related = Callable[[str, str, str], Json | None]
 """Finds an object by group and version, kind and name."""
@@ -223,6 +228,8 @@ class _Compiler:
             self._add(f"spec.refused[{n}].when", refused.when, around)
         for n, form in enumerate(spec.pod_sets):
             self._pod_sets(f"spec.podSets[{n}]", form, around)
+        if spec.injection in _INJECTED:
+            self._look_up("spec.injection", _INJECTED[spec.injection])
         self._add("spec.priorityClassName", spec.priority_class_name, around)
         for field, source in (
             ("spec.active", spec.active),

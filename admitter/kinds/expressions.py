@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-import cel
-
 from admitter.api.job_kind import LONGEST_EXPRESSION
 from admitter.kinds.picking import MACROS, MAKING_LISTS, Token, extent, fields, needed, picked, trees
 
@@ -87,6 +85,9 @@ class Expression:
         # the fields that it reads, each as the variable and the names from there
         self.reads = tuple(sorted(set(_reads(tokens, variables, bound))))
         self._trees = trees(needed(tokens, self.reads))
+        import cel  # noqa: PLC0415  # slow to load, and needed where a JobKind is alone
+
+        self._context = cel.Context
         try:
             self._program = cel.compile(source)
         except _ERRORS as error:
@@ -102,7 +103,7 @@ class Expression:
         budget.take(self.cost(seen.values()))
         functions = {name: _FUNCTIONS[name] for name in self._calls}
         try:
-            return self._program.execute(cel.Context(seen, functions) if functions else seen)
+            return self._program.execute(self._context(seen, functions) if functions else seen)
         except KeyError as error:
             raise ExpressionError(f"the object has no {str(error.args[0])[:100]} there") from error
         except _ERRORS as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.api.job_kind import JobKind, JobKindSpec, PodSetsOf, Restore
+from admitter.api.job_kind import Injection, JobKind, JobKindSpec, PodSetsOf
 from admitter.kinds.expressions import Expression, renamed
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -24,6 +24,8 @@ ANNOTATIONS: Final = (WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOT
 _Path = tuple[str, ...]
 _BEFORE: Final = "item_before"
 _PATCHES: Final = ("spec", "runtimePatches")
+_COMPONENTS: Final = ("spec", "components")
+_INFOS: Final = "podSetInfos"
 
 
 def optional(root: str, path: _Path) -> str:
@@ -87,13 +89,14 @@ class PodSetRules:
             same = " && ".join(self._same(form, element, counted=bool(grows)))
             if same:
                 yield f"{where} can't describe other pods, or lose what Admitter has put into it", same
-        if self._spec.restore is Restore.RUNTIME_PATCH:
+        if self._spec.injection is Injection.RUNTIME_PATCH:
             yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
 
     def marked(self, root: str) -> str:
         """That a pod template has what an admission puts into it."""
         found = [self._has_marks(form, root) for form in self._spec.pod_sets if _is_own(self._spec, form)]
-        return " || ".join(filter(None, [*found, *_patched(self._spec, root)])) or "false"
+        found += [marks for _, marks in _beside(self._spec, root)]
+        return " || ".join(filter(None, found)) or "false"
 
     def marked_in_related(self) -> str:
         """The same of a related object, which the API server knows as `object`."""
@@ -113,8 +116,8 @@ class PodSetRules:
             elif _is_own(self._spec, form) and form.each is not None:
                 same = _equal("object", "oldObject", steps(form.each))
                 yield f"(!({self._has_marks(form, 'object')}) || {same})"
-        for marks in _patched(self._spec, "object"):
-            yield f"(!({marks}) || {_equal('object', 'oldObject', _PATCHES)})"
+        for beside, marks in _beside(self._spec, "object"):
+            yield f"(!({marks}) || {_equal('object', 'oldObject', beside)})"
 
     def _element(self, form: PodSetsOf) -> _Element | None:
         """None if policies can't tell which element is which, or it is in another object."""
@@ -153,6 +156,8 @@ class PodSetRules:
         reads = self._reads(*sources, *(() if counted else (form.count, form.when, form.name_from)))
         places = {steps(each) for each in (form.template, form.object, form.declared) if each}
         places |= {steps(each) for each in form.merge.values()}
+        if self._spec.injection is Injection.POD_SET_INFOS:
+            places.add((_INFOS,))
         whole = {path[1:] for path in reads if path[0] == "object"}
         if element is None and _is_own(self._spec, form):
             whole.add(steps(str(form.each)))
@@ -207,7 +212,7 @@ class PodSetRules:
             for each in spec.pod_sets
             if each.template is not None and _is_own(spec, each)
         ]
-        inner += [marks for spec in specs for marks in _patched(spec, place)]
+        inner += [marks for spec in specs for _, marks in _beside(spec, place)]
         return " || ".join(dict.fromkeys(inner)) or "false"
 
     def _reads(self, *sources: str | None) -> frozenset[_Path]:
@@ -232,14 +237,17 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
     return all(each.name != first for each in spec.related)
 
 
-def _patched(spec: JobKindSpec, root: str) -> Iterator[str]:
-    """That an object has marks in what its operator merges into templates of another one, if it does that."""
-    if spec.restore is Restore.RUNTIME_PATCH:
+def _beside(spec: JobKindSpec, root: str) -> Iterator[tuple[_Path, str]]:
+    """Where an object has what its operator merges into templates, if it does, and that this has marks."""
+    if spec.injection is Injection.POD_SET_INFOS:
+        components, infos = elements(root, _COMPONENTS, of_map=False), elements("c", (_INFOS,), of_map=False)
+        yield _COMPONENTS, f"{components}.exists(c, {infos}.exists(info, {_marks('info', ())}))"
+    if spec.injection is Injection.RUNTIME_PATCH:
         path = steps("trainingRuntimeSpec.template.spec.replicatedJobs")
         jobs = elements("patch", path, of_map=False)
         marks = _marks("job", steps("template.spec.template.metadata"))
         patches = elements(root, _PATCHES, of_map=False)
-        yield f"{patches}.exists(patch, {jobs}.exists(job, {marks}))"
+        yield _PATCHES, f"{patches}.exists(patch, {jobs}.exists(job, {marks}))"
 
 
 def _marks(root: str, metadata: _Path) -> str:

@@ -5,13 +5,14 @@ time, to another flavor, carry nothing of the first, and what the user wrote is 
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import orjson
 
 from admitter import names
-from admitter.api.job_kind import Restore
+from admitter.api.job_kind import Injection
+from admitter.cache import pod_set_infos, runtime_patches
 from admitter.cache.job_resources import PodSetView
-from admitter.cache.runtime_patches import PLACE, with_own
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Assignment, Flavor, Toleration
 from admitter.kinds.paths import Change, merge_patch, merged
@@ -44,11 +45,15 @@ def start_patch(
     """The merge patch that starts a job object on the flavors that it was admitted to.
 
     It names the resource version that the Workload was compared with: a Job that changed since is
-    not started on what it asked for before. `raw` is the object, if a template of it stands in a list.
+    not started on what it asked for before. `raw` is the object, if `needs_object` says so.
 
     The pod sets of the admission are the Job's. `capacity` says whether its pods will be in quota or over
     it; None outside of elastic quotas.
     Of a pod only the scheduling gates of others stay.
+
+    Raises:
+        NotSaidError: its operator has not told its pods yet.
+        PlaceError: there is no place for what its pods get.
     """
     assigned = {each.name: each for each in admission.pod_sets}
     told: Json = job.resource.told(stop=False)
@@ -60,9 +65,13 @@ def start_patch(
     records: Json = {}
     templates: dict[str, Json] = {}
     for each in job.sets:
-        marks = _marks(each, workload, admission, assigned[each.name], capacity)
+        # what stands beside templates is written as a whole, whatever was there
+        present = each if job.resource.injection is Injection.TEMPLATES else replace(each, marks={})
+        marks = _marks(present, workload, admission, assigned[each.name], capacity)
         spec, records[each.name] = _injection(job, each, assigned[each.name], flavors)
-        templates[each.name] = {"metadata": marks, "spec": spec}
+        # an operator that adds to a template gets no more than what is to be added
+        adds = job.resource.injection is Injection.POD_SET_INFOS
+        templates[each.name] = {"metadata": marks, "spec": records[each.name] if adds else spec}
     changes += into_templates(job, templates, raw)
     record = records if job.pod_sets else next(iter(records.values()))
     annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(record)}
@@ -73,7 +82,7 @@ def start_patch(
 
 def needs_object(job: JobView) -> bool:
     """Whether patches of an object need all of it: a list in it is written as a whole."""
-    if job.resource.restore is Restore.RUNTIME_PATCH:
+    if job.resource.injection is not Injection.TEMPLATES:
         return True
     places = (place for each in job.sets for place in (each.place or (), *(at for _, at in each.outside)))
     return any(isinstance(step, int) for place in places for step in place)
@@ -85,13 +94,20 @@ def patch_of(job: JobView, annotations: Json, changes: list[Change], raw: Json |
 
 
 def into_templates(job: JobView, templates: Mapping[str, Json], raw: Json | None) -> Iterator[Change]:
-    """Changes of the pod templates of some pod sets."""
-    if job.resource.restore is Restore.RUNTIME_PATCH:
-        yield PLACE, with_own(raw, {name: merged({}, patch) for name, patch in templates.items()})
-        return
-    for each in job.sets:
-        if each.name in templates:
-            yield from _into_template(each, templates[each.name])
+    """Changes of the pod templates of some pod sets, or of what stands beside them for that purpose.
+
+    What stands beside them is written as a whole: without pod sets nothing of it is left.
+    """
+    sets = [each for each in job.sets if each.name in templates]
+    match job.resource.injection:
+        case Injection.RUNTIME_PATCH:
+            yield from runtime_patches.changes(raw, {name: merged({}, templates[name]) for name in templates})
+        case Injection.POD_SET_INFOS:
+            parts = {each.place: merged({}, templates[each.name]) for each in sets if each.place is not None}
+            yield from pod_set_infos.changes(raw, parts)
+        case Injection.TEMPLATES:
+            for each in sets:
+                yield from _into_template(each, templates[each.name])
 
 
 def _into_template(pod_set: PodSetView, patch: Json) -> Iterator[Change]:
@@ -164,9 +180,10 @@ def _counted(admission: Admission, assignment: Assignment) -> str | None:
 def injected_in(job: JobView, pod_set: PodSetView) -> Json | None:
     """The record of the last injection into a template; an invalid one counts as none.
 
-    A template that stands in another object has nothing in it.
+    A template that stands in another object has nothing in it, nor one beside which it stands.
     """
-    return recorded(job).get(pod_set.name) if job.injected and pod_set.place is not None else None
+    inside = job.resource.injection is Injection.TEMPLATES and pod_set.place is not None
+    return recorded(job).get(pod_set.name) if job.injected and inside else None
 
 
 def recorded(job: JobView) -> dict[str, Json]:

@@ -6,7 +6,7 @@ Of a Job the next start does that, in one write with what it puts in (`policy.in
 from typing import Any
 
 from admitter import names
-from admitter.api.job_kind import Restore
+from admitter.api.job_kind import Injection
 from admitter.cache.views import JobView, Json
 from admitter.policy.injection import into_templates, original_template, patch_of, recorded
 
@@ -14,7 +14,7 @@ from admitter.policy.injection import into_templates, original_template, patch_o
 def restoration(job: JobView, raw: Json | None) -> Json:
     """The merge patch that takes all of an admission out of an object; `raw` as of a start."""
     templates: dict[str, Json] = {}
-    for each in job.sets if job.resource.restore is not Restore.RUNTIME_PATCH else ():
+    for each in job.sets if job.resource.injection is Injection.TEMPLATES else ():
         original = original_template(job, each)
         own = original.get("nodeSelector") or {}
         taken_out = {key: None for key in each.template.get("nodeSelector") or {} if key not in own}

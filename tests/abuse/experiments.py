@@ -4,7 +4,6 @@ Their operator (`tests.cluster.experiment_operator`) knows nothing of Admitter. 
 `experiment.NAME` in references.
 """
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -39,14 +38,16 @@ SECONDS: Final = 2.5
 """The longest that a tenant waits for something; the operator takes its time."""
 
 
-async def install(plane: ControlPlane) -> None:
-    """Have a cluster with Admitter serve Experiments, and queue them."""
-    await asyncio.to_thread(_define, plane)
-    async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
-        await install_kinds(transport, {"experiment": job_kind(operators=[OPERATOR])})
+async def install(transport: HttpTransport) -> None:
+    """Have a cluster with Admitter queue Experiments."""
+    await install_kinds(transport, {"experiment": job_kind(operators=[OPERATOR])})
 
 
-def _define(plane: ControlPlane) -> None:
+def define(plane: ControlPlane) -> None:
+    """Have a cluster serve Experiments.
+
+    Policies know a new kind up to half a minute later: that passes while Admitter is installed.
+    """
     for made in (definition(), ROLE):
         plane.run_kubectl("create", "-f-", content=json.dumps(made))
     plane.await_definitions(f"experiments.{GROUP}")

@@ -97,12 +97,12 @@ class Told:
 
 
 def planned(seed: int, number: int) -> Iterator[Fed]:
-    """So many objects: of each kind in turn, half of them changed on their way."""
+    """So many objects: of each kind one changed on its way and one before, then by chance as many of both."""
     random = Random(seed)
     kinds = [kind for kind in KINDS for _ in range(_OFTEN.get(kind, 1))]
+    first = [(kind, direct) for direct in (False, True) for kind in KINDS]
     for each in range(number):
-        direct = random.random() < 0.5
-        kind = kinds[each] if each < len(kinds) else random.choice(kinds)
+        kind, direct = first[each] if each < len(first) else (random.choice(kinds), random.random() < 0.5)
         yield Fed(kind, f"{DIRECT if direct else MARK}{each:05}", direct)
 
 

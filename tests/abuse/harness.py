@@ -105,9 +105,10 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome, rate: float,
         rate: how many operations a second there are at the most.
         kills: how often the leading controller is killed.
     """
+    await asyncio.to_thread(experiments.define, plane)
     async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
-    await experiments.install(plane)
+        await experiments.install(transport)
     with experiments.operated(plane, folder):
         await _operated(plane, folder, outcome, rate, kills)
 

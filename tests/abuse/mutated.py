@@ -110,9 +110,10 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
         folder: for logs; is made.
         outcome: says the seed and the objects; gets what came of them.
     """
+    await asyncio.to_thread(experiments.define, plane)
     async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
-    await experiments.install(plane)
+        await experiments.install(transport)
     people = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     account = await asyncio.to_thread(_account_of_page, plane, folder)
     flight = InFlight(outcome.seed)

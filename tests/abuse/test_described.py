@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from admitter.api.job_kind import JobKind
+from admitter.api.job_kind import Injection, JobKind
 from admitter.cache.described_views import source_of_kind
 from admitter.cache.related_views import RelatedView, source_of_related
 from admitter.client.decoding import decoded
 from admitter.documents import documents
 from admitter.kinds.registry import Kinds
+from admitter.names import WORKLOAD_LABEL
 from tests.abuse.mutator import mutated
 from tests.kinds.described import EXAMPLES, ROOT, example, shipped
 
@@ -28,6 +29,7 @@ METADATA: Json = {
     "creationTimestamp": "2026-01-01T00:00:00Z",
     "labels": {"admitter.dev/queue-name": "main"},
 }
+INNER = "template.spec.pytorchReplicaSpecs.Worker.template"
 BROKEN = "an object breaks its parser"
 STATUS: Json = {
     "conditions": [{"type": "Complete", "status": "False", "message": ""}],
@@ -35,6 +37,7 @@ STATUS: Json = {
     "jobsStatus": [{"name": "a", "active": 1, "ready": 1}],
     "replicaStatuses": {"Worker": {"active": 1}},
     "state": "ready",
+    "componentStatus": [{"podSets": [{"path": path}]} for path in (INNER, "template")],
 }
 SHIPPED = {kind.metadata.name: kind for kind in shipped().declared}
 FOUND = [raw for _, raw in documents([str(EXAMPLES)])]
@@ -45,6 +48,9 @@ def sample(kind: JobKind) -> Json | None:
     named = kind.spec.resource
     alike = (each for each in FOUND if (each["apiVersion"], each["kind"]) == (named.api_version, named.kind))
     raw = copy.deepcopy(next(alike, None))
+    if kind.spec.injection is Injection.POD_SET_INFOS:  # an admission has put labels into it
+        for component in raw["spec"]["components"] if raw else ():
+            component["podSetInfos"] = [{"labels": {WORKLOAD_LABEL: "a"}, "annotations": {"b": "c"}}]
     return raw and raw | {"metadata": {**raw["metadata"], **METADATA}, "status": STATUS}
 
 

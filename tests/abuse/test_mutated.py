@@ -1,5 +1,7 @@
 """Each check of a run with changed objects can fail."""
 
+from itertools import product
+
 import orjson
 import pytest
 
@@ -49,6 +51,9 @@ def test_of_exceptions_only_those_of_the_place_that_reads_objects_are_expected()
 
 def test_every_kind_is_fed_in_both_ways() -> None:
     fed = list(planned(1, 300))
+    assert {(each.plural, each.direct) for each in fed[: 2 * len(KINDS)]} == set(
+        product(KINDS, (True, False))
+    )
     assert {each.plural for each in fed} == KINDS.keys()
     assert fed == list(planned(1, 300))
     assert 100 < sum(each.direct for each in fed) < 200

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from admitter.cli.main import app
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
 from tests.cluster.objects import job
-from tests.simulate.test_simulate import admitter
+from tests.commands import admitter
 
 GPU = "nvidia.com/gpu"
 

@@ -105,3 +105,16 @@ def test_the_job_kinds_of_the_cluster_are_known_to_users_that_may_read_them(
     monkeypatch.setattr(desk.server, "get", reads_job_kinds)
     (found,) = json.loads(tried(desk, tmp_path, more))["workloads"]
     assert (found["name"], found["effect"]) == ("experiment/more", "admitted")
+
+
+def test_resource_claims_are_said_to_keep_jobs_pods_and_groups_waiting(desk: Desk, tmp_path: Path) -> None:
+    desk.tell(desk.local, clusterQueue=TOLD)
+    job, single = asks("blue", "more", {"cpu": 1}, queue="main"), pod("blue", "train")
+    group = [group_pod("blue", f"tune-{n}", "tune") for n in range(2)]
+    for spec in (job["spec"]["template"]["spec"], *(each["spec"] for each in (single, *group))):
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    found = json.loads(tried(desk, tmp_path, job, single, *group))["workloads"]
+    assert {each["name"] for each in found} == {"more", "pod/train", "podgroup/tune"}
+    assert {(each["effect"], each["message"]) for each in found} == {
+        ("may not compete", "its pods use resource claims, which no quota counts")
+    }

@@ -1,16 +1,11 @@
 """`admitter run` and `admitter` with bad usage: one clear line."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-
-def admitter(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "admitter", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+from tests.commands import admitter
 
 
 @pytest.mark.parametrize("bind", ["8080", ":8080", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])

@@ -34,6 +34,7 @@ class Books:
         excesses: every moment at which a limit was passed, in words.
         admissions: how often each Workload was admitted, by namespace and name.
         preempted: Workloads that were evicted in favor of others, by namespace and name.
+        finished: Workloads that have finished, by namespace and name.
     """
 
     def __init__(self, limits: Mapping[Use, float]) -> None:
@@ -42,6 +43,7 @@ class Books:
         self.excesses: list[str] = []
         self.admissions: Counter[str] = Counter()
         self.preempted: set[str] = set()
+        self.finished: set[str] = set()
         self._limits = limits
         self._holding: dict[str, Counter[Use]] = {}
 
@@ -52,6 +54,8 @@ class Books:
         holding = {c["type"] for c in status.get("conditions", ()) if c["status"] == "True"}
         if "Preempted" in holding:
             self.preempted.add(name)
+        if "Finished" in holding:
+            self.finished.add(name)
         admission = status.get("admission")
         before = self._holding.pop(name, None)
         if before is not None:

@@ -32,7 +32,7 @@ from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
-from tests.conftest import POLICIES
+from tests.conftest import SHARING
 from tests.programs import KUBERNETES
 
 
@@ -164,23 +164,32 @@ def own(
 ) -> Iterator[ControlPlane]:
     """A cluster with Admitter installed and no controller, which the tests of a module share.
 
-    Modules that try policies alone share one, so that fewer control planes start.
+    Some modules share one, so that fewer control planes start; it ends with the last of them.
     """
-    if request.path.name in POLICIES:
-        yield request.getfixturevalue("quiet")
-        return
-    where = tmp_path_factory.mktemp("own") / "plane"
-    with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
-        asyncio.run(_install(started))
-        yield started
+    name = request.path.name
+    group = next((group for group, files in SHARING.items() if name in files), name)
+    if group not in _clusters:
+        where = tmp_path_factory.mktemp("own") / "plane"
+        _clusters[group] = DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES)
+        asyncio.run(_install(_clusters[group]))
+    yield _clusters[group]
+    _done.add(name)
+    asked = {item.path.name for item in request.session.items if "own" in getattr(item, "fixturenames", ())}
+    if asked & SHARING.get(group, {name}) <= _done:
+        _clusters.pop(group).stop()
 
 
-@pytest.fixture(scope="session")
-def quiet(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed, in which a controller never runs."""
-    where = tmp_path_factory.mktemp("quiet") / "plane"
+_clusters: dict[str, ControlPlane] = {}
+"""Those that run, by the group of modules or the module that uses them."""
+_done: set[str] = set()
+"""Modules that need no cluster any more."""
+
+
+@pytest.fixture(scope="module")
+def vacant(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[Cluster]:
+    """A cluster, at first without Admitter, which the tests of a module share."""
+    where = tmp_path_factory.mktemp("vacant") / "plane"
     with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
-        asyncio.run(_install(started))
         yield started
 
 

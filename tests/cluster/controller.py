@@ -98,6 +98,8 @@ class Controller:
         command = [sys.executable, "-m", "tests.cluster.controller", str(folder), str(owner)]
         with (folder / "log").open("ab") as log:
             _keepers.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+        # A test may kill it at once, and on a busy machine its process takes a while to come.
+        eventually((folder / "pid").exists, what="the process of the controller")
         return cls(folder)
 
 

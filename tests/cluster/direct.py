@@ -330,13 +330,8 @@ def _change(known: User, command: Command, patch: Any, kind: str = _PATCHES["mer
     return known.ask("PATCH", place, patch, command.query("kubectl-patch"), kind)
 
 
-def _delete(known: User, command: Command, _content: str) -> str | None:
-    named = [tuple(word.split("/", 1)) for word in command.words if "/" in word]
-    named = named or [(command.words[0], name) for name in command.words[1:]]
-    paths = [(known.path(kind.lower(), command.namespace), name) for kind, name in named]
-    if not paths or any(path is None for path, _ in paths):
-        return None
-    for place in [f"{path}/{name}" for path, name in paths]:
+def _delete(known: User, command: Command, content: str) -> str | None:
+    for place in (places := _named(known, command, content)) or ():
         try:
             gone = known.ask("DELETE", place, {"propagationPolicy": "Background"})
         except RefusedError as refused:
@@ -346,7 +341,18 @@ def _delete(known: User, command: Command, _content: str) -> str | None:
         if "--wait" not in command.options:
             uid = (gone.get("details") or gone["metadata"])["uid"]
             eventually(partial(_is_gone, known, place, uid), what=f"the end of {place}")
-    return ""
+    return "" if places else None
+
+
+def _named(known: User, command: Command, content: str) -> list[str] | None:
+    """The paths of what a command or its document names; None if it takes kubectl to find them."""
+    if "--filename" in command.options:
+        placed = _placed(known, command, content)
+        return [f"{path}/{manifest['metadata']['name']}" for path, manifest in placed] if placed else None
+    named = [tuple(word.split("/", 1)) for word in command.words if "/" in word]
+    named = named or [(command.words[0], name) for name in command.words[1:]]
+    paths = [(known.path(kind.lower(), command.namespace), name) for kind, name in named]
+    return None if any(path is None for path, _ in paths) else [f"{path}/{name}" for path, name in paths]
 
 
 def _is_gone(known: User, place: str, uid: str) -> bool:
@@ -461,7 +467,7 @@ _KNOWN: dict[str, set[str]] = {
     "label": {"--overwrite"},
     "annotate": {"--overwrite"},
     "patch": {"--type", "--patch", "--output", "--subresource", "--dry-run"},
-    "delete": {"--wait", "--ignore-not-found"},
+    "delete": {"--filename", "--wait", "--ignore-not-found"},
     "apply": {"--filename"},
     "create": {
         *("--filename", "--output", "--dry-run", "--validate"),

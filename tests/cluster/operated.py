@@ -142,7 +142,7 @@ _MPI_JOB = Kind(
     job_kind="mpijob-v2beta1",
     operator="mpi",
 )
-_APP_WRAPPER = Kind(
+APP_WRAPPER = Kind(
     "appwrapper",
     "workload.codeflare.dev",
     "workload.codeflare.dev/appwrapper",
@@ -178,7 +178,7 @@ def _of_training_operator(kind: str) -> Kind:
 
 OPTIONAL = (
     _MPI_JOB,
-    _APP_WRAPPER,
+    APP_WRAPPER,
     *(_of_training_operator(kind) for kind in TRAINING),
 )
 ASKED = [name for name in os.environ.get("ADMITTER_TEST_OPERATORS", "").split(",") if name]

@@ -6,14 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from admitter.sandbox.cluster import KubectlError
-from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
-from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
 from tests.cluster.pods import GATE, gates, maker, pod
 from tests.cluster.team import Team
 from tests.cluster.test_elastic_policies import queued
-from tests.cluster.test_install import admitter
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -201,27 +198,3 @@ def test_a_user_that_may_not_write_namespaces_does_not_manage_them(managed: Team
             attacker.patch(
                 "namespace", managed.namespace, {"metadata": {"labels": {"admitter.dev/managed": value}}}
             )
-
-
-def test_an_unmanaged_namespace_works_without_admitter(bare: ControlPlane) -> None:
-    """No controller runs here; then its definitions are gone too, and its policies are left."""
-    done = admitter("install", "--without-deployment", f"--kubeconfig={bare.kubeconfig}")
-    assert done.returncode == 0, done.stderr
-    administrator = Attacker(bare, "default")
-
-    def runs(name: str) -> None:
-        administrator.create(job("default", name, queue=None, suspend=False))
-        administrator.patch("job", name, {"spec": {"backoffLimit": 3}})
-        eventually(
-            lambda: administrator.job(name)["status"].get("succeeded") == 1, what=f"end of the Job {name}"
-        )
-        administrator.kubectl("delete", "job", name)
-
-    runs("without-controller")
-    administrator.create(job("default", "queued", suspend=False, seconds=None))
-    assert administrator.job("queued")["spec"]["suspend"] is True
-    administrator.kubectl("delete", "job", "queued")
-    eventually(lambda: not bare.read("jobs", "--namespace=default")["items"], what="deleted Jobs")
-    kinds = [each["metadata"]["name"] for each in bare.read("crds")["items"]]
-    delete_definitions(bare, *(kind for kind in kinds if kind.endswith(".admitter.dev")))
-    runs("without-definitions")

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.mutated import Outcome, markdown, play, summary
 from tests.abuse.samples import KINDS
+from tests.cluster.direct import DirectPlane
 from tests.faults.loop import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 SEED = 1
-OBJECTS = 300
+OBJECTS = 160
 BOUND_SECONDS = 60.0
 """Alone on two cores a sound Job waits 0.1 s as a rule, and 1 s at the most. Here five workers share them,
 and the proxy that changes objects has a part of one: with as much to do as there was, it waited 13 s."""
@@ -20,7 +20,7 @@ and the proxy that changes objects has a part of one: with as much to do as ther
 
 def test_changed_objects_of_every_kind_harm_no_other(tmp_path: Path, owner: int) -> None:
     outcome = Outcome(SEED, OBJECTS, BOUND_SECONDS)
-    with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
+    with DirectPlane.start(tmp_path / "plane", owner=owner) as plane:
         run(play(plane, tmp_path, outcome))
     told = markdown(summary(outcome))
     assert outcome.wrong == [], told

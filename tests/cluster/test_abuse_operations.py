@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.harness import Outcome, play
 from tests.abuse.report import markdown, summary
+from tests.cluster.direct import DirectPlane
 from tests.faults.loop import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -19,7 +19,7 @@ KILLS = 1
 
 def test_operations_of_many_tenants_give_no_tenant_more_than_there_is(tmp_path: Path, owner: int) -> None:
     outcome = Outcome(SEED, OPERATIONS)
-    with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
+    with DirectPlane.start(tmp_path / "plane", owner=owner) as plane:
         run(play(plane, tmp_path, outcome, A_SECOND, KILLS))
     told = "\n\n".join((markdown(summary([outcome])), *outcome.trails))
     assert outcome.wrong == [], told

@@ -9,12 +9,13 @@ import pytest
 
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import Json, job, local_queue, workload
+from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-ATTACK_SECONDS = 20
+ATTACK_SECONDS = scaled(12, 20)
 MOST_EVICTIONS = 4
 """Two by the rule, after 0 and 10 seconds; as many more each time that another test kills the controller."""
 WAITS = "PreemptionBackedOff"

@@ -10,6 +10,7 @@ import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import job, local_queue
+from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.faults.controlled import Controlled, OrderAuditor, asks, controlled, for_seconds
@@ -18,11 +19,15 @@ from tests.faults.rules import Rule, cut_after, cut_before, slow, throttled
 pytestmark = pytest.mark.cluster
 
 QUEUES = ("strict", "left", "right")
-JOBS_A_QUEUE = 42
+JOBS_A_QUEUE = scaled(28, 42)
+LOSING_JOBS = scaled(21, 35)
+"""As many a queue while answers are lost."""
 CPU = 24
 LARGE = 16
+LARGE_EVERY = 14
 NEARLY_ALL = CPU - 2
 """What is in use at some moment, even if each write is tried twice while Jobs end."""
+REFUSED_SECONDS = scaled(20, 30)
 CAN_WAIT = {"event", "reason", "queue status"}
 
 
@@ -45,9 +50,9 @@ def team(own: ControlPlane, own_team: Team) -> Iterator[Team]:
 
 
 def jobs(team: Team, queue: str, number: int = JOBS_A_QUEUE) -> list[dict[str, Any]]:
-    """Jobs of a queue; every 28th is so large that it must wait for others to end."""
+    """Jobs of a queue; every 14th is so large that it must wait for others to end."""
     return [
-        job(team.namespace, f"{queue}-{n:03}", queue=queue, pods=LARGE if n % 28 == 0 else 1)
+        job(team.namespace, f"{queue}-{n:03}", queue=queue, pods=LARGE if n % LARGE_EVERY == 0 else 1)
         for n in range(number)
     ]
 
@@ -73,11 +78,12 @@ def run_to_the_end(team: Team, number: int, *, timeout: float) -> OrderAuditor:
     """Have Jobs of all queues admitted, watched by the auditor, until they have finished."""
     with OrderAuditor(team.cluster, team.namespace, limits(team), "strict") as auditor:
         team.apply(*(j for queue in QUEUES for j in jobs(team, queue, number)))
-        eventually(lambda: len(in_order(team, "strict")) == number, timeout=timeout, what="strict Workloads")
+        eventually(lambda: len(auditor.heard) == number, timeout=timeout, what="strict Workloads")
         auditor.expect(in_order(team, "strict"))
         go(team)
         total = number * len(QUEUES)
-        eventually(lambda: team.states() == {"Finished": total}, timeout=timeout, what="the end of all")
+        eventually(lambda: len(auditor.finished) == total, timeout=timeout, what="the end of all")
+        assert team.states() == {"Finished": total}
     return auditor
 
 
@@ -138,7 +144,7 @@ def test_a_server_that_refuses_everything_is_left_alone_and_memory_does_not_grow
 
     for_seconds(5, change)
     since, before, used = controller.proxy.now(), controller.memory, controller.cpu
-    changes = for_seconds(30, change)
+    changes = for_seconds(REFUSED_SECONDS, change)
     seconds = controller.proxy.now() - since
     tried = controller.proxy.count(since)
     assert changes > 12, "hundreds of statuses would have been written"
@@ -170,7 +176,7 @@ def test_answers_that_are_lost_neither_lose_quota_nor_book_it_twice(
         Rule("cut after", cut_after, chance=0.3),
         Rule("cut before", cut_before, chance=0.1),
     )
-    auditor = run_to_the_end(team, 35, timeout=240)
-    all_right(team, auditor, 35)
+    auditor = run_to_the_end(team, LOSING_JOBS, timeout=240)
+    all_right(team, auditor, LOSING_JOBS)
     lost = {kind: n for (kind, fate), n in controller.proxy.count().items() if fate == "cut after"}
     assert {"new workload", "admission", "job", "finish"} <= set(lost)

@@ -1,4 +1,4 @@
-"""Definitions that are deleted and applied again: work goes on soon after they are back."""
+"""Definitions that are deleted and applied again: work goes on soon after they are back, and without them."""
 
 import logging
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.abuse import Attacker
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import job
 from tests.cluster.team import Team
@@ -64,3 +65,24 @@ def test_jobs_are_admitted_soon_after_all_definitions_are_back(
         took, after = time.monotonic() - start, time.monotonic() - offered
         log.info("admitted %.1f s after the definitions, %.1f s after the queues", took, after)
         assert took < SOON_SECONDS
+
+
+def test_an_unmanaged_namespace_works_without_admitter(own: ControlPlane) -> None:
+    """No controller runs by now; then its definitions are gone too, and its policies are left."""
+    administrator = Attacker(own, "default")
+
+    def runs(name: str) -> None:
+        administrator.create(job("default", name, queue=None, suspend=False))
+        administrator.patch("job", name, {"spec": {"backoffLimit": 3}})
+        eventually(
+            lambda: administrator.job(name)["status"].get("succeeded") == 1, what=f"end of the Job {name}"
+        )
+        administrator.kubectl("delete", "job", name)
+
+    runs("without-controller")
+    administrator.create(job("default", "queued", suspend=False, seconds=None))
+    assert administrator.job("queued")["spec"]["suspend"] is True
+    administrator.kubectl("delete", "job", "queued")
+    eventually(lambda: not own.read("jobs", "--namespace=default")["items"], what="deleted Jobs")
+    delete_definitions(own, *definitions(own))
+    runs("without-definitions")

@@ -85,7 +85,8 @@ def test_what_is_deleted_is_gone_and_what_has_a_finalizer_is_waited_for(
         metadata = {"name": name, "namespace": namespace, "finalizers": finalizers}
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         direct.run_kubectl("create", "--filename=-", content=json.dumps(made))
-    direct.run_kubectl("delete", "configmap", "free", scope)
+    free = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "free", "namespace": namespace}}
+    direct.run_kubectl("delete", "--filename=-", content=json.dumps(free))
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(direct.run_kubectl, "delete", "configmap/held", scope)
         eventually(
@@ -93,8 +94,8 @@ def test_what_is_deleted_is_gone_and_what_has_a_finalizer_is_waited_for(
             what="the deletion",
         )
         assert not waiting.done()
-        free = '{"metadata": {"finalizers": null}}'
-        direct.run_kubectl("patch", "configmap", "held", scope, "--type=merge", f"--patch={free}")
+        let_go = '{"metadata": {"finalizers": null}}'
+        direct.run_kubectl("patch", "configmap", "held", scope, "--type=merge", f"--patch={let_go}")
         waiting.result()
     for name in ("free", "held"):
         with pytest.raises(KubectlError, match="NotFound"):

@@ -1,9 +1,10 @@
-"""A minute of `make test-faults`: each kind of fault once, and the auditor finds nothing."""
+"""A short run of `make test-faults`: each kind of fault once, and the auditor finds nothing."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.scale import scaled
 from tests.faults.harness import play
 from tests.faults.keeper import kept_control_plane
 from tests.faults.loop import run
@@ -13,15 +14,16 @@ from tests.faults.report import markdown, summary
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 SEED = 8
-SECONDS = 75.0
-JOBS = 300
+SECONDS = 45.0
+JOBS = 150
 REPLICAS = 2
-KILLS = 10
+KILLS = scaled(4, 10)
 JOBS_A_SECOND = 25
-FAILOVER_SECONDS = 60.0
+KILL_SECONDS = 5.5
+"""From one to the next: another replica leads after four, if the machine has nothing else to do."""
 
 
-def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: int) -> None:
+def test_a_short_run_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: int) -> None:
     kinds = KINDS | OF_FOLLOWERS
     planned = plan(SEED, SECONDS, JOBS, len(kinds), REPLICAS)
     with kept_control_plane(tmp_path / "kept", owner) as plane:
@@ -40,11 +42,12 @@ def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: 
     assert outcome.counts["queued pods bound"] > outcome.counts["tasks of pods done"], told
 
 
-def test_a_leader_that_is_killed_ten_times_under_load_loses_and_doubles_nothing(
+def test_a_leader_that_is_killed_again_and_again_under_load_loses_and_doubles_nothing(
     tmp_path: Path, owner: int
 ) -> None:
-    jobs = round(JOBS_A_SECOND * FAILOVER_SECONDS)
-    planned = failover(SEED, FAILOVER_SECONDS, jobs, KILLS)
+    seconds = KILL_SECONDS * (KILLS + 1)
+    jobs = round(JOBS_A_SECOND * seconds)
+    planned = failover(SEED, seconds, jobs, KILLS)
     with kept_control_plane(tmp_path / "kept", owner) as plane:
         outcome = run(play(plane, tmp_path, planned, REPLICAS))
     told = markdown(summary(outcome, REPLICAS))

@@ -21,7 +21,7 @@ def of_pods(tenants: Tenants, namespace: str) -> str:
 
 @pytest.mark.timeout(600)
 def test_a_victim_with_a_grace_period_reads_its_end_and_is_evicted_then(tenants: Tenants) -> None:
-    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "60s"})
+    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "30s"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})
     kills = tenants.controller.kills

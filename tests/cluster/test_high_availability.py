@@ -1,8 +1,6 @@
 """Two controllers: one leads, the other follows it when it crashes, stops or is paused."""
 
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from admitter.client.transport import HttpTransport
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster import commands
 from tests.cluster.auditor import Auditor
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, job
@@ -35,8 +34,7 @@ HANDED_OVER_SECONDS = 4
 
 
 def admitter(cluster: Cluster, *arguments: str) -> None:
-    command = [sys.executable, "-m", "admitter", *arguments, f"--kubeconfig={cluster.kubeconfig}"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = commands.admitter(*arguments, f"--kubeconfig={cluster.kubeconfig}")
     assert done.returncode == 0, done.stderr
 
 
@@ -196,19 +194,20 @@ def test_a_start_that_arrives_too_late_starts_nothing(
 
 
 def test_admissions_are_taken_after_admitter_was_removed_and_installed_again(
-    bare: ControlPlane, start: Start, tmp_path: Path
+    own: ControlPlane, start: Start, tmp_path: Path
 ) -> None:
+    """The last one: it leaves nothing of Admitter."""
     for number in range(2):
-        admitter(bare, "install", "--without-deployment")
-        account = bare.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / f"account-{number}")
+        admitter(own, "install", "--without-deployment")
+        account = own.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / f"account-{number}")
         replica = start(account, tmp_path / f"{number}.log")
         name = f"time-{number}"
-        bare.run_kubectl("create", "namespace", name)
-        bare.run_kubectl("label", "namespace", name, f"team={name}")
-        team = Team(bare, name, Controller(tmp_path / "none"))
+        own.run_kubectl("create", "namespace", name)
+        own.run_kubectl("label", "namespace", name, f"team={name}")
+        team = Team(own, name, Controller(tmp_path / "none"))
         team.offers({"cpu": {"on-demand": "4"}})
         team.apply(job(name, "runs", seconds=None))
         team.runs("runs")
         replica.send(signal.SIGTERM)
         assert replica.process.wait(timeout=30) == 0
-        admitter(bare, "uninstall", "--yes")
+        admitter(own, "uninstall", "--yes")

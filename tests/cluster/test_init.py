@@ -1,21 +1,17 @@
 """`admitter init` of real nodes: the API server takes what it writes."""
 
-import subprocess
-import sys
-
 import pytest
 import yaml
 
+from tests.cluster.commands import admitter
 from tests.cluster.team import Team
 
 pytestmark = pytest.mark.cluster
 
 
 def test_the_api_server_takes_the_queues_for_its_nodes(team: Team) -> None:
-    command = [sys.executable, "-m", "admitter", "init", f"--kubeconfig={team.cluster.kubeconfig}"]
-    done = subprocess.run(
-        [*command, f"--team={team.namespace}=1"], check=True, capture_output=True, text=True, timeout=120
-    )
+    done = admitter("init", f"--kubeconfig={team.cluster.kubeconfig}", f"--team={team.namespace}=1")
+    assert done.returncode == 0, done.stderr
     made = list(yaml.safe_load_all(done.stdout))
     (queue,) = [each for each in made if each["kind"] == "ClusterQueue"]
     assert [each["metadata"]["namespace"] for each in made if each["kind"] == "LocalQueue"] == [

@@ -1,4 +1,7 @@
-"""Installing and uninstalling, as an administrator does it by the command line."""
+"""Installing and uninstalling, as an administrator does it by the command line.
+
+The first test on the module's cluster leaves nothing in it; the others find it with Admitter or without.
+"""
 
 import contextlib
 import json
@@ -12,18 +15,13 @@ import yaml
 
 from admitter.install.apply import manifests
 from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.commands import admitter, process
 from tests.cluster.objects import Json, cluster_queue
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).parents[2]
-
-
-def admitter(*arguments: str, answer: str = "") -> "subprocess.CompletedProcess[str]":
-    """Run the command, with an answer to its question."""
-    command = [sys.executable, "-m", "admitter", *arguments]
-    return subprocess.run(command, input=answer, capture_output=True, text=True, check=False)
 
 
 def test_print_shows_all_that_is_applied_and_changes_nothing() -> None:
@@ -38,9 +36,9 @@ def test_print_shows_all_that_is_applied_and_changes_nothing() -> None:
     assert "kind: Deployment" not in without
 
 
-def test_install_again_and_uninstall(bare: Cluster) -> None:
-    to = f"--kubeconfig={bare.kubeconfig}"
-    first = admitter("install", to)
+def test_install_again_and_uninstall(vacant: Cluster) -> None:
+    to = f"--kubeconfig={vacant.kubeconfig}"
+    first = process("install", to)
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[-1].startswith("Admitter is installed on https://127.0.0.1:")
@@ -51,25 +49,25 @@ def test_install_again_and_uninstall(bare: Cluster) -> None:
     assert {line.split()[2] for line in again.stdout.splitlines()[:-1]} == {"unchanged"}
 
     queue = yaml.safe_dump(cluster_queue("total", {"cpu": {"default": "1"}}))
-    bare.run_kubectl("create", "-f-", content=queue)
+    vacant.run_kubectl("create", "-f-", content=queue)
     declined = admitter("uninstall", to, answer="n\n")
     assert "1 clusterqueues" in declined.stdout
     assert "Jobs stay as they are" in declined.stdout
     assert declined.stdout.rstrip().endswith("Nothing was deleted.")
-    assert bare.read("cq", "total")["metadata"]["name"] == "total"
+    assert vacant.read("cq", "total")["metadata"]["name"] == "total"
 
-    gone = admitter("uninstall", to, "--yes")
+    gone = process("uninstall", to, "--yes")
     assert gone.returncode == 0, gone.stderr
     deleted = [line.split()[0] for line in gone.stdout.splitlines() if line.endswith("deleted")]
     assert deleted[0] == "Deployment"
     assert deleted[-1] == "CustomResourceDefinition"
     assert len(deleted) == len(list(manifests(deployment=True)))
-    found = bare.run_kubectl("get", "namespace,customresourcedefinition", "--output=name")
+    found = vacant.run_kubectl("get", "namespace,customresourcedefinition", "--output=name")
     assert "admitter" not in found
 
 
-def test_kustomize_renders_what_is_installed_and_applies_it(bare: Cluster) -> None:
-    rendered = list(yaml.safe_load_all(bare.run_kubectl("kustomize", str(ROOT))))
+def test_kustomize_renders_what_is_installed_and_applies_it(vacant: Cluster) -> None:
+    rendered = list(yaml.safe_load_all(vacant.run_kubectl("kustomize", str(ROOT))))
 
     def by_name(made: list[Json]) -> list[str]:
         """Line breaks of expressions are written in another way, which means the same."""
@@ -77,59 +75,59 @@ def test_kustomize_renders_what_is_installed_and_applies_it(bare: Cluster) -> No
 
     assert by_name(rendered) == by_name(list(manifests(deployment=True)))
     with contextlib.suppress(KubectlError):  # a policy's parameter may be of a kind that is not known yet
-        bare.run_kubectl("apply", "--server-side", "-k", str(ROOT))
-    eventually(lambda: applied(bare), what="all of it to be taken")
-    again = admitter("install", f"--kubeconfig={bare.kubeconfig}")
+        vacant.run_kubectl("apply", "--server-side", "-k", str(ROOT))
+    eventually(lambda: applied(vacant), what="all of it to be taken")
+    again = admitter("install", f"--kubeconfig={vacant.kubeconfig}")
     assert again.returncode == 0, again.stderr
 
 
-def applied(bare: Cluster) -> bool:
+def applied(vacant: Cluster) -> bool:
     """Whether all is taken now that its kinds are known."""
     try:
-        bare.run_kubectl("apply", "--server-side", "-k", str(ROOT))
+        vacant.run_kubectl("apply", "--server-side", "-k", str(ROOT))
     except KubectlError:
         return False
     return True
 
 
-def test_what_is_being_deleted_is_waited_for_and_made_anew(bare: Cluster) -> None:
-    to = f"--kubeconfig={bare.kubeconfig}"
+def test_what_is_being_deleted_is_waited_for_and_made_anew(vacant: Cluster) -> None:
+    to = f"--kubeconfig={vacant.kubeconfig}"
     assert admitter("install", to, "--without-deployment").returncode == 0
     held = ["configmap", "held", "--namespace=admitter-system"]
-    bare.run_kubectl("create", *held)
-    bare.run_kubectl(
+    vacant.run_kubectl("create", *held)
+    vacant.run_kubectl(
         "patch", *held, "--type=merge", '--patch={"metadata":{"finalizers":["example.com/held"]}}'
     )
-    bare.run_kubectl("delete", "namespace", "admitter-system", "--wait=false")
+    vacant.run_kubectl("delete", "namespace", "admitter-system", "--wait=false")
     command = [sys.executable, "-m", "admitter", "install", to, "--without-deployment"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as installing:
-        bare.run_kubectl("patch", *held, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
+        vacant.run_kubectl("patch", *held, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
         printed, _ = installing.communicate(timeout=90)
     assert installing.returncode == 0
     (line,) = [line for line in printed.splitlines() if line.startswith("Namespace ")]
     assert line.endswith("created")
 
 
-def test_what_an_administrator_has_configured_stays_when_it_is_installed_again(bare: Cluster) -> None:
-    to = f"--kubeconfig={bare.kubeconfig}"
+def test_what_an_administrator_has_configured_stays_when_it_is_installed_again(vacant: Cluster) -> None:
+    to = f"--kubeconfig={vacant.kubeconfig}"
     assert admitter("install", to).returncode == 0
     data = {"data": {"config.yaml": "apiVersion: config.admitter.dev/v1alpha1\nkind: Configuration\n"}}
     there = ["configmap", "admitter-controller", "--namespace=admitter-system"]
-    bare.run_kubectl("patch", *there, "--type=merge", f"--patch={json.dumps(data)}")
+    vacant.run_kubectl("patch", *there, "--type=merge", f"--patch={json.dumps(data)}")
     again = admitter("install", to)
     (line,) = [line for line in again.stdout.splitlines() if line.startswith("ConfigMap")]
     assert line.endswith("kept: what it says is yours to change")
-    assert bare.read(*there)["data"] == data["data"]
+    assert vacant.read(*there)["data"] == data["data"]
 
 
-def test_pods_of_the_deployment_are_let_into_their_namespace(bare: Cluster) -> None:
+def test_pods_of_the_deployment_are_let_into_their_namespace(vacant: Cluster) -> None:
     """By the pod security standard that it enforces, and as critical pods."""
-    assert admitter("install", f"--kubeconfig={bare.kubeconfig}").returncode == 0
+    assert admitter("install", f"--kubeconfig={vacant.kubeconfig}").returncode == 0
     (deployment,) = [m for m in manifests(deployment=True) if m["kind"] == "Deployment"]
     metadata = {"name": "tried", "namespace": "admitter-system"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **deployment["spec"]["template"]}
     pod["metadata"] = metadata
-    made = bare.run_kubectl(
+    made = vacant.run_kubectl(
         "create", "--dry-run=server", "--output=json", "--filename=-", content=json.dumps(pod)
     )
     assert json.loads(made)["spec"]["priority"] == 2_000_000_000
@@ -142,7 +140,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     users = [{"name": "me", "user": {}}]
     config = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "gone"}
     kubeconfig.write_text(yaml.safe_dump(config))
-    tried = admitter("install", f"--kubeconfig={kubeconfig}")
+    tried = process("install", f"--kubeconfig={kubeconfig}")
     assert tried.returncode == 1
     (line,) = tried.stderr.splitlines()
     assert line.startswith("error: http://127.0.0.1:9 does not answer")
@@ -159,7 +157,7 @@ def test_a_configuration_that_is_not_there(
     installed: Cluster, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(installed.kubeconfig))
-    tried = admitter("install", *arguments)
+    tried = process("install", *arguments)
     assert tried.returncode == 1
     (line,) = tried.stderr.splitlines()
     assert line.startswith("error: no cluster to talk to: ")

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.commands import admitter
 from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json
-from tests.cluster.test_install import admitter
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment
 

@@ -3,8 +3,6 @@
 import json
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from admitter.cli.main import app
 from admitter.names import NAMESPACE
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.commands import Ended, admitter, process
 from tests.cluster.objects import (
     ADMITTER,
     ON_DEMAND,
@@ -36,11 +35,6 @@ EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "queues.yaml"
 Apply = Callable[..., None]
 
 
-def admitter(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "admitter", *words]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
-
-
 def answer(*words: str) -> tuple[int, str]:
     """The exit status and the answer of a command that has one."""
     done = CliRunner().invoke(app, words)
@@ -51,6 +45,9 @@ def answer(*words: str) -> tuple[int, str]:
 
 def lint(cluster: Cluster, *options: str, controller: bool = True) -> tuple[int, str]:
     """The same of a cluster that can be looked at, with the Lease of a controller or without."""
+    names = [each["metadata"]["name"] for each in cluster.read("leases", f"--namespace={NAMESPACE}")["items"]]
+    if names:
+        cluster.run_kubectl("delete", "lease", *names, f"--namespace={NAMESPACE}")
     if controller:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         labels = {"app.kubernetes.io/part-of": "admitter", "admitter.dev/shard": "0"}
@@ -58,8 +55,6 @@ def lint(cluster: Cluster, *options: str, controller: bool = True) -> tuple[int,
         spec = {"holderIdentity": "pod_1", "leaseDurationSeconds": 600, "acquireTime": now, "renewTime": now}
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         cluster.run_kubectl("apply", "--filename=-", content=json.dumps(body))
-    else:
-        cluster.run_kubectl("delete", "lease", "--all", f"--namespace={NAMESPACE}")
     return answer("lint", "--live", f"--kubeconfig={cluster.kubeconfig}", *options)
 
 
@@ -69,9 +64,9 @@ def found(cluster: Cluster) -> set[tuple[str, str, str]]:
     return {(each["severity"], each["rule"], each["object"]) for each in findings}
 
 
-def refused(*options: str) -> str:
+def refused(*options: str, run: Callable[..., Ended] = admitter) -> str:
     """What is said if there is nothing to look at: one line, and nothing that looks like an answer."""
-    done = admitter("lint", "--live", "-o", "json", *options)
+    done = run("lint", "--live", "-o", "json", *options)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     return line.removeprefix("error: ")
@@ -115,7 +110,7 @@ def apply(cluster: Cluster) -> Iterator[Apply]:
     made: list[str] = []
 
     def apply(*manifests: Json) -> None:
-        made.append(yaml.safe_dump_all(manifests))
+        made.append(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
         cluster.run_kubectl("apply", "--filename=-", content=made[-1])
 
     yield apply
@@ -309,7 +304,8 @@ def test_a_user_without_a_right_reads_which_right_is_missing(cluster: Cluster, t
 
 
 def test_a_token_that_is_unknown(cluster: Cluster, tmp_path: Path) -> None:
-    said = refused(f"--kubeconfig={changed(cluster, tmp_path, 'user', {'token': 'nonsense'})}")
+    kubeconfig = changed(cluster, tmp_path, "user", {"token": "nonsense"})
+    said = refused(f"--kubeconfig={kubeconfig}", run=process)
     assert said.startswith("The API server does not know this user: Unauthorized")
 
 

@@ -17,7 +17,7 @@ from tests.cluster.controller import Controller
 from tests.cluster.described import job_set
 from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, job, local_queue, resource_flavor
-from tests.cluster.operated import KINDS, RAY_CLUSTER, Kind
+from tests.cluster.operated import APP_WRAPPER, KINDS, RAY_CLUSTER, Kind
 from tests.cluster.people import Person
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_managed import manage
@@ -31,7 +31,7 @@ VENDOR: Json = {"nodeLabels": {"accelerator": "vendor1"}, "nodeTaints": SPOT["no
 FLAVOR_KEYS = {"accelerator", "instance-type"}
 
 
-OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "10"))
+OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "6"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
@@ -170,8 +170,8 @@ def test_it_is_deleted_while_it_waits_runs_or_is_evicted(users: Users) -> None:
 class Ending:
     """Counts what has ended; a RayCluster that runs is deleted, because it has no end of its own."""
 
-    def __init__(self, users: Users) -> None:
-        self._users, self._deleted = users, set[str]()
+    def __init__(self, users: Users, auditor: Auditor) -> None:
+        self._users, self._auditor, self._deleted = users, auditor, set[str]()
 
     def __call__(self) -> int:
         pods = self._users.read("pods", f"--selector={RAY_CLUSTER.mark}")["items"]
@@ -180,7 +180,7 @@ class Ending:
         for name in {name for name, count in whole.items() if count == RAY_CLUSTER.pods} - self._deleted:
             self._users.delete(name)
             self._deleted.add(name)
-        return self._users.states()["Finished"] + len(self._deleted)
+        return len(self._auditor.finished) + len(self._deleted)
 
 
 @pytest.mark.timeout(900)
@@ -196,7 +196,7 @@ def test_each_of_many_runs_once_though_the_controller_is_killed(each: dict[Kind,
             pod = high if random.random() < 0.3 else {}
             submissions.append(partial(each[kind].submit, f"{kind.resource[0]}{number}", **ends, **pod))
     with Auditor(users.cluster, users.namespace, limits) as auditor:
-        end_under_kills(users.controller, random, submissions, Ending(users))
+        end_under_kills(users.controller, random, submissions, Ending(users, auditor))
     sizes = {f"{users.namespace}/{kind.resource}": kind.pods for kind in KINDS}
     none_lost_none_twice(auditor, len(submissions), lambda name: [sizes[name.rsplit("-", 2)[0]]])
     assert auditor.most_on["spot"] <= CPUS
@@ -235,6 +235,36 @@ def test_a_raycluster_that_is_paused_grows_and_runs_again(each: dict[Kind, Users
         users.pause("grows", paused=False)
         users.runs("grows", pods=RAY_CLUSTER.pods + 1)
     assert auditor.excesses == []
+
+
+@pytest.mark.skipif(APP_WRAPPER not in KINDS, reason="its operator is not asked for")
+def test_an_optional_appwrapper_has_what_it_was_given_beside_templates_that_never_change(
+    each: dict[Kind, Users],
+) -> None:
+    users = each[APP_WRAPPER]
+    users.quota({"spot": (SPOT, APP_WRAPPER.pods)})
+
+    def beside() -> list[Any]:
+        found = users.read(APP_WRAPPER.resource, "wrapped")["spec"]["components"]
+        return [component.get("podSetInfos") for component in found]
+
+    def change(path: str, value: Any) -> None:
+        patch = json.dumps([{"op": "add", "path": f"/spec/components/1/{path}", "value": value}])
+        users.kubectl("patch", APP_WRAPPER.resource, "wrapped", "--type=json", f"--patch={patch}")
+
+    users.submit("wrapped")
+    users.runs("wrapped", pods=APP_WRAPPER.pods)
+    assert [[info["nodeSelector"] for info in infos] for infos in beside()] == [[SPOT["nodeLabels"]]] * 2
+    with pytest.raises(KubectlError, match=r"so spec\.components can't describe other pods"):
+        change("podSetInfos", [{"nodeSelector": {"instance-type": "on-demand"}}])
+    users.pause("wrapped", paused=True)
+    eventually(lambda: beside() == [None, None] and not users.pods("wrapped"), what="nothing left in it")
+    with pytest.raises(KubectlError, match=r"vappwrapper\.kb\.io.*attempt to change immutable field"):
+        change("template/spec/parallelism", 3)
+    with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+        change("podSetInfos", [{"labels": {WORKLOAD: "of-another"}}])
+    users.pause("wrapped", paused=False)
+    users.runs("wrapped", pods=APP_WRAPPER.pods)
 
 
 def forged(users: Users, name: str, marks: Json) -> Iterator[Json]:

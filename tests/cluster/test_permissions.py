@@ -14,6 +14,7 @@ from admitter.documents import bundled
 from admitter.names import CONTROLLER_USER, JOB_KIND_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.commands import admitter
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
 from tests.cluster.people import JOBS, Person
@@ -21,7 +22,6 @@ from tests.cluster.pods import maker
 from tests.cluster.queued_pods import group_workload, pod_named, pods_of, queued_pod, runs
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_metrics import EVERYWHERE, status
-from tests.cluster.test_install import admitter
 from tests.cluster.test_run import running_controller
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, trial

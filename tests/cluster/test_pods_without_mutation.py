@@ -1,6 +1,7 @@
 """Queued pods without MutatingAdmissionPolicy: nothing gates them, so what they say is checked."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -18,19 +19,25 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def user(own: ControlPlane, own_team: Team) -> Attacker:
-    """An administrator of a cluster of which the mutating policies are gone."""
-    for manifest in manifests(deployment=False):
-        if manifest["kind"] == "MutatingAdmissionPolicyBinding":
-            with suppress(KubectlError):  # an old API server does not know the kind
-                own.run_kubectl("delete", manifest["kind"], manifest["metadata"]["name"])
+def user(own: ControlPlane, own_team: Team) -> Iterator[Attacker]:
+    """An administrator of a cluster of which the mutating policies are gone until the test ends."""
     user = Attacker(own, own_team.namespace)
 
     def gated() -> bool:
         return bool(gates(tried(user, pod(user.namespace, "tried"))))
 
+    deleted = []
+    for manifest in manifests(deployment=False):
+        if manifest["kind"] == "MutatingAdmissionPolicyBinding":
+            with suppress(KubectlError):  # an old API server does not know the kind
+                own.run_kubectl("delete", manifest["kind"], manifest["metadata"]["name"])
+                deleted.append(manifest)
     eventually(lambda: not gated(), what="an API server without these policies")
-    return user
+    yield user
+    own.run_kubectl("label", "namespace", user.namespace, "admitter.dev/managed-")
+    for manifest in deleted:
+        own.run_kubectl("create", "--filename=-", content=json.dumps(manifest))
+    eventually(lambda: gated() == bool(deleted), what="an API server with them again")
 
 
 def tried(user: Attacker, made: Json) -> Json:

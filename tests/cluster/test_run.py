@@ -1,4 +1,4 @@
-"""The controller as a process, on a cluster from which an administrator has removed the policies."""
+"""The controller as a process; then on a cluster from which an administrator has removed the policies."""
 
 import re
 import signal
@@ -47,22 +47,54 @@ def answer(folder: Path, path: str) -> str:
         return ""
 
 
-@pytest.fixture
-def without_policies(bare: ControlPlane) -> ControlPlane:
-    """A cluster with Admitter's definitions and permissions alone."""
-    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
+def run_as(kubeconfig: Path | None, folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0", f"--kubeconfig={kubeconfig}"]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, stderr=log)
+
+
+def test_an_administrator_runs_the_controller_as_its_account(
+    own: ControlPlane, own_team: Team, tmp_path: Path
+) -> None:
+    controller = run_as(own.kubeconfig, tmp_path)
+    try:
+        eventually(lambda: answer(tmp_path, "/readyz") == "leader\n", what="the controller to be ready")
+        assert "impersonating the controller's account" in (tmp_path / "log").read_text()
+        own_team.offers({"cpu": {"on-demand": "2"}})
+        own_team.apply(job(own_team.namespace, "first", seconds=None))
+        own_team.runs("first")
+    finally:
+        controller.kill()
+        controller.wait()
+
+
+def test_a_user_that_may_not_be_the_controller_is_told_so(own: ControlPlane, tmp_path: Path) -> None:
+    viewer = own.service_account_kubeconfig("default", "default", tmp_path / "viewer")
+    controller = run_as(viewer, tmp_path)
+    assert controller.wait(timeout=60) == 1
+    said = (tmp_path / "log").read_text()
+    assert "system:serviceaccount:default:default is not the controller's account" in said
+    assert "kubectl create token admitter-controller --namespace admitter-system" in said
+
+
+@pytest.fixture(scope="module")
+def without_policies(own: ControlPlane) -> ControlPlane:
+    """The module's cluster with Admitter's definitions and permissions alone, for the tests from here on."""
     group = ("api-resources", "--api-group=admissionregistration.k8s.io", "--output=name")
-    policies = [name for name in bare.run_kubectl(*group).split() if "admissionpolic" in name]
+    policies = [name for name in own.run_kubectl(*group).split() if "admissionpolic" in name]
     for kind in sorted(policies, key=lambda name: "bindings" not in name):
-        bare.run_kubectl("delete", kind, "--all")
-    bare.run_kubectl("create", "namespace", "team")
-    bare.run_kubectl("label", "namespace", "team", "team=team")
-    return bare
+        own.run_kubectl("delete", kind, "--all")
+    return own
+
+
+@pytest.fixture
+def team(without_policies: ControlPlane, own_team: Team, tmp_path: Path) -> Team:
+    """A team there; the test starts its controller."""
+    return Team(without_policies, own_team.namespace, Controller(tmp_path), own_team.made)
 
 
 def test_without_policies_the_controller_alone_guards_and_says_so(
-    without_policies: ControlPlane, tmp_path: Path
+    without_policies: ControlPlane, team: Team, tmp_path: Path
 ) -> None:
     with running_controller(without_policies, tmp_path) as controller:
         eventually(
@@ -71,8 +103,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert answer(tmp_path, "/healthz") == "ok\n"
         assert "process_cpu_seconds_total" in answer(tmp_path, "/metrics")
         assert "the controller alone" in (tmp_path / "log").read_text()
-        team = Team(without_policies, "team", Controller(tmp_path))
-        team.apply(job("team", "early", suspend=False, seconds=None, completions=5))
+        team.apply(job(team.namespace, "early", suspend=False, seconds=None, completions=5))
         eventually(lambda: team.read("job", "early")["spec"]["suspend"], what="the Job to be suspended")
         eventually(lambda: team.events("early").get("Suspended"), what="an event that says so")
         eventually(lambda: not team.pods("early"), what="its pods to go")
@@ -89,52 +120,16 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
-def run_as(kubeconfig: Path | None, folder: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0", f"--kubeconfig={kubeconfig}"]
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(command, stderr=log)
-
-
-def test_an_administrator_runs_the_controller_as_its_account(bare: ControlPlane, tmp_path: Path) -> None:
-    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
-    bare.run_kubectl("create", "namespace", "team")
-    bare.run_kubectl("label", "namespace", "team", "team=team")
-    controller = run_as(bare.kubeconfig, tmp_path)
-    try:
-        eventually(lambda: answer(tmp_path, "/readyz") == "leader\n", what="the controller to be ready")
-        assert "impersonating the controller's account" in (tmp_path / "log").read_text()
-        team = Team(bare, "team", Controller(tmp_path))
-        team.offers({"cpu": {"on-demand": "2"}})
-        team.apply(job("team", "first", seconds=None))
-        team.runs("first")
-    finally:
-        controller.kill()
-        controller.wait()
-
-
-def test_a_user_that_may_not_be_the_controller_is_told_so(bare: ControlPlane, tmp_path: Path) -> None:
-    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
-    viewer = bare.service_account_kubeconfig("default", "default", tmp_path / "viewer")
-    controller = run_as(viewer, tmp_path)
-    assert controller.wait(timeout=60) == 1
-    said = (tmp_path / "log").read_text()
-    assert "system:serviceaccount:default:default is not the controller's account" in said
-    assert "kubectl create token admitter-controller --namespace admitter-system" in said
-
-
 def test_without_policies_a_user_may_not_claim_that_the_api_server_let_its_job_pass(
-    without_policies: ControlPlane, tmp_path: Path
+    without_policies: ControlPlane, team: Team, tmp_path: Path
 ) -> None:
     rules = {"namespaceSelector": {}, "rules": [{"from": "Namespace", "create": True}]}
     policy = {"apiVersion": ADMITTER, "kind": "PlacementPolicy", "metadata": {"name": "all"}, "spec": rules}
     said = {"boss": "[]", "root": '["system:masters"]'}
-    forged = [job("team", f"of-{user}", queue=None, suspend=False, seconds=None) for user in said]
+    forged = [job(team.namespace, f"of-{user}", queue=None, suspend=False, seconds=None) for user in said]
     for made, (user, groups) in zip(forged, said.items(), strict=True):
         made["metadata"]["annotations"] = {"admitter.dev/user": user, "admitter.dev/groups": groups}
     with running_controller(without_policies, tmp_path):
-        team = Team(without_policies, "team", Controller(tmp_path))
         team.apply(policy)
         eventually(lambda: team.read("placementpolicy", "all").get("status"), what="the policy to be seen")
         long_ago = '{"status": {"since": "2020-01-01T00:00:00Z"}}'
@@ -145,7 +140,7 @@ def test_without_policies_a_user_may_not_claim_that_the_api_server_let_its_job_p
         eventually(lambda: team.events("of-boss").get("SubmitDenied"), what="a Job that is held")
         eventually(lambda: team.read("job", "of-boss")["spec"]["suspend"], what="a Job that does not run")
         eventually(lambda: team.workload("of-root"), what="a Job that is queued")
-        assert team.read("job", "of-root")["metadata"]["labels"]["admitter.dev/queue-name"] == "team"
+        assert team.read("job", "of-root")["metadata"]["labels"]["admitter.dev/queue-name"] == team.namespace
         log = (tmp_path / "log").read_text()
         assert "what Jobs say of their user is believed" in log
         assert "suspends Jobs until a rule has placed them" in log

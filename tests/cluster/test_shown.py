@@ -96,7 +96,7 @@ def printed(terminal: Terminal, command: str, expected: re.Pattern[str]) -> str:
         return bool(expected.fullmatch(said))
 
     with suppress(AssertionError):  # the caller sees what was printed
-        eventually(is_as_expected, timeout=180 if command.startswith(LOOKING) else 0)
+        eventually(is_as_expected, timeout=180 if command.startswith(LOOKING) else 0, every=1)
     return said
 
 

@@ -1,8 +1,6 @@
 """An upgrade, as an administrator does it: what an earlier release has stored is there and valid."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import yaml
 
 from admitter.names import GROUP
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.commands import installs
 from tests.cluster.test_run import answer, running_controller
 from tests.cluster.waiting import eventually
 from tests.releases.compatible import objects, releases
@@ -40,14 +39,6 @@ def install_release(cluster: ControlPlane, release: Path) -> None:
             patch = json.dumps({"status": manifest["status"]})
             options = ["--subresource=status", "--type=merge", f"--patch={patch}"]
             cluster.run_kubectl("patch", *place(manifest), *options)
-
-
-def install(cluster: ControlPlane) -> None:
-    command = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-    done = subprocess.run(
-        [*command, f"--kubeconfig={cluster.kubeconfig}"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def stored(cluster: ControlPlane, release: Path) -> list[Json]:
@@ -83,7 +74,7 @@ def test_all_that_a_release_has_stored_is_taken_over_by_this_one(
     written = zip(objects(release), before, strict=True)
     assert [each for manifest, read in written for each in complete(manifest, read)] == []
 
-    install(bare)
+    installs(bare.kubeconfig)
     after = stored(bare, release)
     changes = [
         lost({part: old.get(part) for part in ("spec", "status")}, new)
@@ -121,7 +112,7 @@ def test_all_that_a_release_has_stored_is_taken_over_by_this_one(
 
 @pytest.mark.parametrize("release", RELEASED)
 def test_what_this_release_has_stored_is_there_after_going_back(bare: ControlPlane, release: Path) -> None:
-    install(bare)
+    installs(bare.kubeconfig)
     for manifest in objects(release):
         bare.run_kubectl("create", "--filename=-", content=yaml.safe_dump(manifest))
     before = stored(bare, release)

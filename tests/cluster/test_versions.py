@@ -1,14 +1,13 @@
 """What an API server lacks, as install, the controller and lint say it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from admitter.client.policies import MUTATING, NOT_SERVED
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster import commands
 from tests.cluster.objects import elastic_quota, job
 from tests.cluster.team import Team
 from tests.cluster.test_run import answer, running_controller
@@ -18,8 +17,7 @@ pytestmark = pytest.mark.cluster
 
 
 def admitter(bare: ControlPlane, *words: str, status: int = 0) -> str:
-    command = [sys.executable, "-m", "admitter", *words, f"--kubeconfig={bare.kubeconfig}"]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    ended = commands.admitter(*words, f"--kubeconfig={bare.kubeconfig}")
     assert ended.returncode == status, ended.stderr
     return ended.stdout
 

@@ -50,6 +50,7 @@ def tenant(own_team: Team, tmp_path: Path) -> Cluster:
 def test_all_answers_say_so_until_a_controller_leads(
     own: ControlPlane, own_team: Team, web: Web, tenant: Cluster, tmp_path: Path
 ) -> None:
+    own.run_kubectl("delete", "lease", "--all", f"--namespace={NAMESPACE}")  # of controllers of other tests
     own_team.offers({"cpu": {"on-demand": "2"}})
     own_team.apply(job(own_team.namespace, "first", requests={"cpu": "1"}, seconds=None))
     token, scope = token_of(own, own_team.namespace, "user"), ("-n", own_team.namespace)

@@ -9,8 +9,14 @@ from admitter.sandbox.cluster import Cluster
 LOOK_SECONDS = 0.2
 
 
-def eventually(condition: Callable[[], object], *, timeout: float = 180, what: str = "the condition") -> None:
-    """Wait until a condition holds.
+def eventually(
+    condition: Callable[[], object],
+    *,
+    timeout: float = 180,
+    what: str = "the condition",
+    every: float = LOOK_SECONDS,
+) -> None:
+    """Wait until a condition holds; it is looked at again so many seconds after each time.
 
     Raises:
         AssertionError: it does not within the timeout, in seconds.
@@ -18,7 +24,7 @@ def eventually(condition: Callable[[], object], *, timeout: float = 180, what: s
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, f"waited {timeout:.0f} s for {what}"
-        time.sleep(LOOK_SECONDS)
+        time.sleep(every)
 
 
 def later_than(cluster: Cluster, timestamp: str) -> None:

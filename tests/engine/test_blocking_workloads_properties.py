@@ -55,12 +55,17 @@ def rest(made: Engine) -> set[str]:
     while True:
         plan = made.cycle(LATER)
         found |= {*admitted(plan)}
-        holders = [r.holder for name in made.tree.queues for r in made.ledger.reservations(name)]
-        gone = [holder for holder in holders if made.ledger.evicting(holder)]
+        gone = victims(made)
         for holder in gone:
             made.apply(Release(holder))
         if not gone and not plan.admissions:
             return found
+
+
+def victims(made: Engine) -> list[str]:
+    """What is being evicted."""
+    holders = [r.holder for name in made.tree.queues for r in made.ledger.reservations(name)]
+    return [holder for holder in holders if made.ledger.evicting(holder)]
 
 
 def end(made: Engine, uids: set[str]) -> None:
@@ -81,7 +86,9 @@ def explain_all(made: Engine) -> int:
 
 
 def taken_at_the_word(made: Engine, uid: str) -> bool:
-    if uid in admitted(made.cycle(LATER)) or uid in rest(copied(made)):
+    plan = made.cycle(LATER)
+    goes_on = plan.admissions or victims(made)
+    if uid in admitted(plan) or (goes_on and uid in rest(copied(made))):
         return False  # only other pending workloads are in its way
     found = made.explain(uid)
     if found is None or not found.blocking:
@@ -151,5 +158,5 @@ class Explained(Quotas):
 
 
 def test_with_elastic_quotas() -> None:
-    run_state_machine_as_test(Explained, settings=often(110))
+    run_state_machine_as_test(Explained, settings=often(95))
     assert Explained.number >= AT_LEAST

@@ -341,7 +341,7 @@ def filled(worked: dict[str, Job], minimum: tuple[int, int]) -> Engine:
 
 
 MANY = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -212,7 +212,7 @@ def decisions(plan: Plan) -> State:
 
 TestDefinitions = Definitions.TestCase
 TestDefinitions.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "50")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     stateful_step_count=25,
     deadline=None,

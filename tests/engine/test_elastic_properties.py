@@ -343,7 +343,7 @@ def preempting(plan: Plan) -> dict[str, str]:
 
 TestQuotas = Quotas.TestCase
 TestQuotas.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     stateful_step_count=30,
     deadline=None,

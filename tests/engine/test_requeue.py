@@ -41,7 +41,7 @@ from tests.engine.scenarios.driver import BrokenRuleError, Check, Play
 from tests.engine.scenarios.generator import PARTS, scenario
 from tests.engine.test_blocking_workloads_properties import copied
 
-EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "40"))
+EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "20"))
 STEPS: Final = 12
 
 

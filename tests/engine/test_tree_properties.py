@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -47,11 +48,12 @@ PARENTS = {"top": ("",), "left": ("", "top"), "right": ("", "top", "left")}
 """Cohorts with the parents that they may get: never a cycle."""
 
 cpu = st.integers(0, 6).map(lambda cores: cores * 1000)
+maybe_cpu = st.none() | cpu
 quotas = st.builds(
     lambda minimum, extra, lending: Quota(minimum, None if extra is None else minimum + extra, lending),
     cpu,
-    st.none() | cpu,
-    st.none() | cpu,
+    maybe_cpu,
+    maybe_cpu,
 )
 policies = st.builds(
     PreemptionPolicy,
@@ -61,6 +63,10 @@ policies = st.builds(
     st.none() | st.integers(0, 2),
 )
 weights = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1), Fraction(2)])
+strategies = st.sampled_from(Strategy)
+cohort_names = st.sampled_from(["", "top", "left", "left", "right", "right"])
+fungibilities = st.builds(Fungibility, st.booleans(), st.booleans())
+parents = {name: st.sampled_from(above) for name, above in PARENTS.items()}
 requests = st.tuples(
     st.sampled_from(QUEUES),
     st.integers(1, 7),  # pods of one CPU
@@ -74,18 +80,19 @@ requests = st.tuples(
 Asked = tuple[str, int, int, str | None, bool, int | None, int, str]
 
 
+@cache
 @st.composite
 def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
     made = queue(
         name,
         {"cpu": {"a": "0", "b": "0"}, "memory": {"a": "0", "b": "0"}},
-        draw(st.sampled_from(Strategy)),
-        cohort=draw(st.sampled_from(["", "top", "left", "left", "right", "right"])),
-        fungibility=draw(st.builds(Fungibility, st.booleans(), st.booleans())),
+        draw(strategies),
+        cohort=draw(cohort_names),
+        fungibility=draw(fungibilities),
         preemption=draw(policies),
     )
     limits = {key: draw(quotas) for key in KEYS}
-    together = draw(st.none() | cpu)
+    together = draw(maybe_cpu)
     return replace(
         made,
         quotas=limits,
@@ -95,9 +102,10 @@ def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
     )
 
 
+@cache
 @st.composite
 def cohort_definitions(draw: st.DrawFn, name: str) -> Cohort:
-    parent = draw(st.sampled_from(PARENTS[name]))
+    parent = draw(parents[name])
     limits = {KEYS[0]: draw(quotas), KEYS[2]: draw(quotas)}
     return Cohort(name, parent, limits, draw(weights), fair=draw(st.booleans()))
 
@@ -379,7 +387,7 @@ class Tree(RuleBasedStateMachine):
 
 TestTree = Tree.TestCase
 TestTree.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
     derandomize="ADMITTER_EXAMPLES"
     not in os.environ,  # the same in every run, unless thousands are asked for
     stateful_step_count=30,

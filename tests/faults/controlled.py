@@ -89,6 +89,7 @@ class OrderAuditor(Auditor):
 
     Attributes:
         overtaken: every admission by which it was so, in words.
+        heard: the Workloads of the queue, by name.
     """
 
     def __init__(self, cluster: Cluster, namespace: str, limit: tuple[Use, float], queue: str) -> None:
@@ -102,6 +103,7 @@ class OrderAuditor(Auditor):
         """
         super().__init__(cluster, namespace, dict([limit]))
         self.overtaken: list[str] = []
+        self.heard: set[str] = set()
         self._use, self._limit = limit
         self._queue = queue
         self._earlier: dict[str, float] = {}
@@ -116,6 +118,8 @@ class OrderAuditor(Auditor):
         """Enter an event of the watch."""
         name = workload["metadata"]["name"]
         super().take(kind, workload)
+        if workload["spec"]["queueName"] == self._queue:
+            self.heard.add(name)
         if name in self._earlier and workload.get("status", {}).get("admission"):
             del self._earlier[name]
             self._compare(name)

@@ -4,15 +4,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
+from admitter.insight.forecast import playing, timed
 from admitter.insight.snapshot_file import dump
 from tests.insight.states import Json, State
 
 AT_LEISURE = ("--estimate-for", "1h")
 """What is said does not depend on how busy the machine is."""
+
+
+def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play in turn, as where a process can't be copied: to copy this one takes longer than to play."""
+    for module in (playing, timed):
+        monkeypatch.setattr(module, "can_copy", lambda: False)
 
 
 class Desk:

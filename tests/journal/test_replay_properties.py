@@ -21,7 +21,7 @@ from tests.engine.test_elastic_properties import Quotas
 from tests.engine.test_tree_properties import Tree
 
 FEW = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "30")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     stateful_step_count=30,
     deadline=None,

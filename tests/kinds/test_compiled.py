@@ -129,6 +129,9 @@ def test_paths_that_the_definition_lacks_are_named() -> None:
     properties["control"] = {"type": "object"}
     assert defects(experiment(), schema=schema) == {}
     tasks_of = {"each": "spec.tasks", "nameFrom": "'a'", "template": "templat", "count": "object.spec.copies"}
+    for injection, field in (("RuntimePatch", "runtimePatches"), ("PodSetInfos", "components")):
+        words = f"spec.injection: the definition of the kind has no spec.{field}"
+        assert defects(experiment(injection=injection), schema=schema) == {"experiment": [words]}
     assert defects(experiment(podSets=[tasks_of]), schema=schema)["experiment"] == [
         "spec.podSets[0].template: the definition of the kind has no spec.tasks.*.templat",
         "spec.podSets[0].count: the definition of the kind has no spec.copies",

@@ -331,6 +331,7 @@ def test_the_priority_class() -> None:
         ("SparkApplication", "spec.sparkConf", {"spark.driver.log.persistToDfs.enabled": "true"}, None),
         ("SparkApplication", "spec.sparkConf", {"spark.ui.port": "4045"}, None),
         ("AppWrapper", "spec.components.1.template.apiVersion", "apps/v1", "use a Job, or let"),
+        ("AppWrapper", "spec.components.0.podSetInfos", [{}], "are written by Admitter: leave them out"),
         ("PyTorchJob", "spec.elasticPolicy", {"metrics": []}, "leave the metrics out"),
         ("PyTorchJob", "spec.elasticPolicy", {"maxRestarts": 3}, None),
         ("TrainJob", "spec.runtimePatches", [{"manager": "a", "trainingRuntimeSpec": {}}], "runtimePatches"),

@@ -130,7 +130,7 @@ def rebuilt(cluster: Cluster) -> Cluster:
 
 TestDefinitions = Definitions.TestCase
 TestDefinitions.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     stateful_step_count=30,
     deadline=None,

@@ -31,7 +31,7 @@ QUEUES = ("a", "b")
 CPU = 4_000
 
 many = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "20")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
 )
 seeds = given(seed=st.integers(0, 2**32 - 1))

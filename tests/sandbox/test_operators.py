@@ -14,7 +14,6 @@ from admitter.sandbox.operators.manifests import (
     DEFINITION,
     definitions_and_rights,
     rendered,
-    settings,
     webhooks,
     without,
 )
@@ -57,18 +56,9 @@ def test_an_operator_that_looks_elsewhere_is_told_where_its_certificate_is(tmp_p
     assert config["internalCertManagement"] == {"enable": False}
 
 
-def test_an_operator_of_which_no_option_tells_the_address_has_no_webhooks_and_reads_a_config_map() -> None:
-    operator = OPERATORS["appwrapper"]
-    assert not operator.webhooks
-    config = operator.config(4711, Path("/unused"))
-    assert config["webhooksEnabled"] is False
-    found = settings(operator, "webhooksEnabled: false")
-    assert found["metadata"] == {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"}
-    assert found["data"] == {"config.yaml": "webhooksEnabled: false"}
-
-
 def test_a_main_package_of_ours_replaces_that_of_the_project() -> None:
     assert OPERATORS["mpi"].built_from == "./mpi"
+    assert OPERATORS["appwrapper"].built_from == "./appwrapper"
     assert OPERATORS["training"].built_from == "./training"
     assert OPERATORS["lws"].built_from == "sigs.k8s.io/lws/cmd"
     for operator in OPERATORS.values():

@@ -128,6 +128,23 @@ def test_a_supervisor_that_can_not_start_says_why(folder: Path, monkeypatch: pyt
         ControlPlane.start(folder)
 
 
+def test_but_for_the_api_server_programs_use_as_many_processors_as_is_said(
+    assets: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOMAXPROCS", "1")
+    for name in ("etcd", "kube-apiserver"):
+        write_program(assets / name, f'echo "processors: $GOMAXPROCS"; {HANGS}')
+    with started(*sandbox_command("up")) as process:
+        logs = {name: folder / "logs" / f"{name}.log" for name in ("etcd", "kube-apiserver")}
+        eventually(
+            lambda: all(log.exists() and log.read_text() for log in logs.values()), "both have said it"
+        )
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert logs["etcd"].read_text() == "processors: 1\n"
+        assert logs["kube-apiserver"].read_text() == "processors: \n"
+
+
 @contextmanager
 def ready(folder: Path) -> Iterator[ControlPlane]:
     """A control plane with a supervisor that does nothing."""

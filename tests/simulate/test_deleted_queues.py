@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.cluster.objects import cluster_queue, local_queue, resource_flavor
-from tests.simulate.test_simulate import admitter, annotate, asks, simulate
+from tests.commands import admitter
+from tests.simulate.test_simulate import annotate, asks, simulate
 
 GOES = [
     resource_flavor("default", {}),

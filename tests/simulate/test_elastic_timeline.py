@@ -138,7 +138,7 @@ class Follower:
 
 
 @settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "50")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

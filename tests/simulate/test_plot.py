@@ -9,8 +9,9 @@ import pytest
 from admitter.engine.commands import Release, Reserve, Submit
 from admitter.simulate.history import History
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
+from tests.commands import admitter
 from tests.engine.builders import engine, flavor, pods, queue, use, workload
-from tests.simulate.test_simulate import QUEUES, admitter, annotate, asks, simulate
+from tests.simulate.test_simulate import QUEUES, annotate, asks, simulate
 
 WORDS = r">([^<>]+)</text>"
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.objects import Json
-from tests.simulate.test_simulate import QUEUES, admitter, annotate, asks, simulate, states, workload
+from tests.commands import admitter
+from tests.simulate.test_simulate import QUEUES, annotate, asks, simulate, states, workload
 
 POD = ("spec", "template", "spec")
 

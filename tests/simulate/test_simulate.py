@@ -1,8 +1,6 @@
 """`admitter simulate`: manifests in, decisions out."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from typer.testing import CliRunner
 from admitter.cli.main import app
 from admitter.documents import bundled
 from tests.cluster.objects import Json, cluster_queue, job, local_queue, resource_flavor
+from tests.commands import admitter
 
 QUEUES = [
     resource_flavor("default", {}),
@@ -28,11 +27,6 @@ def simulate(tmp_path: Path, *manifests: Json, options: list[str] | None = None,
     answer = CliRunner().invoke(app, ["simulate", str(path), "-o", "json", *(options or [])])
     assert answer.exit_code == exit_code, answer.stderr
     return json.loads(answer.stdout)
-
-
-def admitter(*arguments: str, content: str = "") -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "admitter", *arguments]
-    return subprocess.run(command, input=content, capture_output=True, text=True, check=False, timeout=60)
 
 
 def asks(

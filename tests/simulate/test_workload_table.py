@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.objects import cluster_queue, job, local_queue, workload
-from tests.simulate.test_simulate import QUEUES, admitter, annotate, asks, simulate
+from tests.commands import admitter
+from tests.simulate.test_simulate import QUEUES, annotate, asks, simulate
 
 PREEMPTING = cluster_queue(
     "total", {"cpu": {"default": "4"}}, preemption={"withinClusterQueue": "LowerPriority"}

@@ -17,7 +17,7 @@ from math import inf
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason
-from admitter.api.job_kind import Restore
+from admitter.api.job_kind import Injection, Restore
 from admitter.cache.job_resources import JOB, POD_GROUP
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, WorkloadView
@@ -203,8 +203,8 @@ class Evictions:
         if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
             return  # so does the end of the last pod
         await self._restore_children(job)
-        # with a problem it is not known where the templates are; those in another object need no place
-        known = not job.problem or job.resource.restore is Restore.RUNTIME_PATCH
+        # with a problem it is not known where the templates are; what is beside them is found without
+        known = not job.problem or job.resource.injection is not Injection.TEMPLATES
         write = restore if job.resource.restore is not None and known else bar
         after = await write(job, str(workload.version), self.world, self.transport)
         self.refused.barred(job, after)

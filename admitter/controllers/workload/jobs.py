@@ -4,6 +4,7 @@ Previous step: a Job or Workload changed, or an admission was written (`workload
 A Job that may start is unsuspended here; `workload.eviction` stops a Job that must stop.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +14,9 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
-from admitter.api.job_kind import Restore
+from admitter.api.job_kind import Injection
 from admitter.cache.job_resources import titled
+from admitter.cache.pod_set_infos import NotSaidError, PlaceError
 from admitter.cache.views import LONGEST_RECORD, JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, workload_path
 from admitter.client.errors import ApiError, InvalidError, NotFoundError
@@ -272,7 +274,7 @@ class Jobs:
         If its templates are in another object, the Jobs that were made for it tell what runs: a user may
         change that object between the admission and the start, and what changes later comes into no pods.
         """
-        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+        if job.suspended or job.resource.injection is not Injection.RUNTIME_PATCH:
             return covers(workload, job, self.world, self.catalog)
         made = self.eviction.made_for(job)
         running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
@@ -284,7 +286,7 @@ class Jobs:
         That object was changed between the admission and the start; what changes later comes into no pods.
         So what was made tells, and what is there now has to agree: else the next admission would be the same.
         """
-        if job.suspended or job.resource.restore is not Restore.RUNTIME_PATCH:
+        if job.suspended or job.resource.injection is not Injection.RUNTIME_PATCH:
             return False
         if not lacks(workload, [job]) or any(
             self.world.unknown_kind(titled(*each, ""), each[0]) for each in job.resource.children
@@ -322,9 +324,8 @@ class Jobs:
             job = await self.eviction.forget_start(job)
         capacity = self.marks.of_next_pod(workload)
         raw = await whole(job, self.world, self.transport)
-        body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
         try:
-            _check_record(body)
+            body = _start_body(job, workload, flavors, capacity, raw)
             raw = await self.transport.patch(job.path, body)
         except ApiError as error:
             if not is_for_good(error):
@@ -332,6 +333,8 @@ class Jobs:
             words = self.eviction.refused.note(self.world.job_of(workload.key) or job, error)
             await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
+        except NotSaidError:
+            return  # the next change of its status brings us here again
         self.eviction.started(self.world.take_job(job, raw))
 
     async def _finish(
@@ -383,11 +386,26 @@ def end_of(job: JobView, workload: WorkloadView) -> tuple[FinishedReason, str] |
     return FinishedReason.JOB_FAILED, job.finish_message
 
 
-def _check_record(body: Json) -> None:
-    """InvalidError if a start has the object remember more than will be read when it is taken out again."""
+def _start_body(
+    job: JobView,
+    workload: WorkloadView,
+    flavors: Mapping[str, Flavor],
+    capacity: str | None,
+    raw: Json | None,
+) -> Json:
+    """As `start_patch`; InvalidError if an object could not be written so, or not be taken out again.
+
+    It would remember more than will be read then.
+    """
+    assert workload.admission is not None
+    try:
+        body = start_patch(job, workload, workload.admission, flavors, capacity, raw)
+    except PlaceError as error:
+        raise InvalidError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", str(error)) from error
     size = len(body["metadata"]["annotations"][INJECTED_ANNOTATION])
     if size > LONGEST_RECORD:
         words = (
             f"labels and tolerations of its flavors take {size} characters, at most {LONGEST_RECORD} are read"
         )
         raise InvalidError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", words)
+    return body

@@ -37,9 +37,6 @@ class Operator:
         started: words in its log once it works.
         needs: operators that have to run before.
         yields: definitions that are left as they are if another operator has brought them, and its name.
-        settings: a ConfigMap of that name has its configuration; without, it is in a file.
-        environment: further variables of its process.
-        webhooks: whether it serves those that it brings.
     """
 
     name: str
@@ -57,9 +54,6 @@ class Operator:
     main: str = ""
     needs: tuple[str, ...] = ()
     yields: Mapping[str, str] = field(default_factory=dict)
-    settings: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    webhooks: bool = True
 
     @property
     def user(self) -> str:
@@ -95,18 +89,6 @@ def _lws(port: int, folder: Path) -> Config:
     return {**config, "webhook": {**config["webhook"], "certDir": str(folder)}}
 
 
-def _appwrapper(_port: int, _folder: Path) -> Config:
-    """The configuration of AppWrapper, of which no option tells where webhooks are served."""
-    return {
-        "webhooksEnabled": False,
-        "controllerManager": {
-            "metrics": {"bindAddress": "0"},
-            "health": {"bindAddress": "0"},
-            "leaderElection": False,
-        },
-    }
-
-
 def _training(port: int, _folder: Path) -> Config:
     """The configuration of the training operator, of which our main package reads no more."""
     return {"webhook": {"host": LOCALHOST, "port": port}}
@@ -128,16 +110,14 @@ OPERATORS = {
             module="mpi-appwrapper",
             source="github.com/project-codeflare/appwrapper",
             package="/cmd",
+            main="appwrapper",
             folder="config",
             roots=("default",),
             namespace="appwrapper-system",
             account="appwrapper-controller-manager",
-            options=lambda _config: [],
-            config=_appwrapper,
-            settings="appwrapper-operator-config",
-            environment={"NAMESPACE": "appwrapper-system"},
-            webhooks=False,
-            started=('Starting workers\t{"controller": "AppWrapper"',),
+            options=lambda config: [str(config)],
+            config=lambda port, _folder: {"host": LOCALHOST, "port": port},
+            started=("Serving webhook server", 'Starting workers\t{"controller": "AppWrapper"'),
         ),
         Operator(
             name="jobset",

@@ -59,12 +59,6 @@ def without(definitions: Collection[str], objects: Iterable[Manifest]) -> list[M
     ]
 
 
-def settings(operator: Operator, config: str) -> Manifest:
-    """The ConfigMap that an operator reads its configuration from."""
-    metadata = {"name": operator.settings, "namespace": operator.namespace}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": config}}
-
-
 def webhooks(objects: Iterable[Manifest], port: int, authority: Path) -> list[Manifest]:
     """The webhooks of an operator, served at a port of this machine with a certificate of the authority."""
     found = [each for each in objects if each["kind"].endswith("WebhookConfiguration")]

@@ -21,7 +21,6 @@ from admitter.sandbox.operators.manifests import (
     Manifest,
     definitions_and_rights,
     rendered,
-    settings,
     webhooks,
     without,
 )
@@ -59,12 +58,9 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
     (port,) = free_ports(1)
     authority = Authority(folder / _CERTIFICATES)
     authority.issue_server("tls", [LOCALHOST])
-    config = yaml.safe_dump(dict(operator.config(port, folder / _CERTIFICATES)))
-    (folder / "config.yaml").write_text(config)
-    if operator.settings:
-        _apply(plane, [settings(operator, config)])
+    (folder / "config.yaml").write_text(yaml.safe_dump(dict(operator.config(port, folder / _CERTIFICATES))))
     _write_identity(plane, operator, folder / "kubeconfig")
-    given = {"TMPDIR": folder, "KUBECONFIG": folder / "kubeconfig", **operator.environment}
+    given = {"TMPDIR": folder, "KUBECONFIG": folder / "kubeconfig"}
     environment = [f"{key}={value}" for key, value in given.items()]
     options = operator.options(folder / "config.yaml")
     command = ["/usr/bin/env", *environment, str(built.program), *options]
@@ -72,8 +68,7 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
         operator.name, command, lambda log: all(words in log for words in operator.started), console
     )
 
-    if operator.webhooks:
-        _apply(plane, webhooks(objects, port, authority.certificate))
+    _apply(plane, webhooks(objects, port, authority.certificate))
     if operator.samples:
         _apply(plane, rendered(plane.kubectl, built.manifests / operator.samples))
 
