@@ -51,7 +51,7 @@ def up(
         typer.Option(
             "--with",
             help="Run operators too, with commas between them: "
-            "appwrapper, jobset, kuberay, lws, mpi, trainer.",
+            "appwrapper, jobset, kuberay, lws, mpi, trainer, training.",
             metavar="OPERATORS",
             show_default=False,
         ),

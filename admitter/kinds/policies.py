@@ -1,7 +1,7 @@
 """Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
 
-Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs. One is for the objects that its
-operator makes for them, and one for those that describe their pods.
+Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs, and one for their scale. One is
+for the objects that its operator makes for them, and one for those that describe their pods.
 """
 
 import json
@@ -37,6 +37,7 @@ _OPERATED: Final = (
 )
 """The object belongs to one of a described kind, and the request is one of that kind's operator."""
 _IGNORED: Final = f"object.metadata.?annotations[?'{SUSPEND_IGNORED_ANNOTATION}'].orValue('')"
+_MANAGED: Final = f"namespaceObject.metadata.?labels[?'{MANAGED_LABEL}'].orValue('') == 'true'"
 _VERSION: Final = "string(oldObject.metadata.resourceVersion)"
 _NOTE: Final = (
     "(object.metadata.?annotations.hasValue() ? [JSONPatch{op: 'add', path: '/metadata/annotations/"
@@ -65,6 +66,8 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     own = _rule(resource.group, resource.version, resource.plural)
     yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
     yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    scale = _rule(resource.group, resource.version, f"{resource.plural}/scale")
+    yield from _bound("Validating", kind, f"{name}-scale", _of_scale(kind), [scale])
     marked = PodSetRules(kind, kinds).marked_in_related()
     if marked != "false":
         versions = sorted({each.api_version.rpartition("/") for each in kind.spec.related})
@@ -137,7 +140,7 @@ def _validating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
         "operated": _OPERATED,
         "queue": queue,
         "oldQueue": f"request.operation == 'UPDATE' ? {_of_old(queue)} : ''",
-        "managed": f"namespaceObject.metadata.?labels[?'{MANAGED_LABEL}'].orValue('') == 'true'",
+        "managed": _MANAGED,
         "stopped": f"{_suspension(kind, 'object')} == {stopped}",
         "ran": f"request.operation == 'UPDATE' && {_suspension(kind, 'oldObject')} != {stopped}",
         "marked": rules.marked("object"),
@@ -237,6 +240,23 @@ def _about_queues(title: str) -> Iterator[Json]:
             "localqueues.admitter.dev, as the ClusterRole admitter-submitter gives it'"
         ),
     }
+
+
+def _of_scale(kind: JobKind) -> Json:
+    """Nothing grows by a Scale where everything is queued.
+
+    A Scale has the number of pods and no label, so it can't be told whether its object is queued. Elsewhere
+    the controller stops what has grown.
+    """
+    replicas, title = "object.?spec.?replicas.orValue(0)", kind.spec.resource.kind
+    refusal = {
+        "expression": f"!({_MANAGED}) || {replicas} <= {_of_old(replicas)}",
+        "messageExpression": (
+            f"'namespace ' + request.namespace + ' is managed: {title} objects there do not grow by their "
+            f"scale, which does not tell their queue: change the {title} itself'"
+        ),
+    }
+    return {"matchConditions": [_NOT_THE_CONTROLLER], "validations": [refusal]}
 
 
 def _of_related(marked: str) -> Json:

@@ -7,6 +7,13 @@ from typing import Any
 from tests.cluster.objects import Json, job
 
 QUEUED: Json = {"admitter.dev/queue-name": "main"}
+TRAINING = {
+    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch", "Master"),
+    "TFJob": ("tfReplicaSpecs", "tensorflow", "Chief"),
+    "XGBoostJob": ("xgbReplicaSpecs", "xgboost", "Master"),
+}
+"""Of each kind of the training operator: the field with its roles, the container that has to be there, and
+the role that it ends with."""
 
 
 def _template(seconds: int | None, pod: Mapping[str, Any] | None) -> Json:
@@ -100,6 +107,37 @@ def mpi_job(
     roles = {"Launcher": {"template": template}, "Worker": {"replicas": 2, "template": template}}
     made = {"mpiReplicaSpecs": roles, "runPolicy": {"cleanPodPolicy": "Running"}, **spec}
     return _manifest("kubeflow.org/v2beta1", "MPIJob", namespace, name, made)
+
+
+def training_job(
+    kind: str,
+    namespace: str,
+    name: str,
+    *,
+    seconds: int | None = None,
+    pod: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Json:
+    """A queued object of the training operator: one that leads and two workers, of a CPU each.
+
+    It ends with the first, which runs for two seconds more so that all workers have run; none outlives it.
+
+    Args:
+        kind: PyTorchJob, TFJob or XGBoostJob.
+        namespace: of the object.
+        name: of the object.
+        seconds: how long a worker runs; None: for ever.
+        pod: further fields of the pod templates.
+        spec: further fields of its spec.
+    """
+    field, container, leads = TRAINING[kind]
+    first = _template(None if seconds is None else seconds + 2, pod)
+    worker = _template(seconds, pod)
+    for template in (first, worker):
+        template["spec"]["containers"][0]["name"] = container
+    roles = {leads: {"replicas": 1, "template": first}, "Worker": {"replicas": 2, "template": worker}}
+    made = {field: roles, "runPolicy": {"cleanPodPolicy": "Running"}, **spec}
+    return _manifest("kubeflow.org/v1", kind, namespace, name, made)
 
 
 def app_wrapper(

@@ -6,14 +6,17 @@ they take minutes to build.
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from tests.cluster.described import (
+    TRAINING,
     app_wrapper,
     job_set,
     mpi_job,
     ray_cluster,
     train_job,
+    training_job,
     training_runtime,
 )
 from tests.cluster.objects import Json
@@ -36,6 +39,7 @@ class Kind(NamedTuple):
         suspend: the place of the field that stops it.
         job_kind: the name of its JobKind; by default its resource.
         operator: the name of its operator, if that is optional.
+        page: its page in docs/kinds; by default its resource.
         ends: whether it ends by itself.
         alone: makes one that needs no other object, for namespace and name; by default `made` does.
     """
@@ -53,6 +57,7 @@ class Kind(NamedTuple):
     suspend: tuple[str, ...] = ("suspend",)
     job_kind: str = ""
     operator: str = ""
+    page: str = ""
     ends: bool = True
     alone: Callable[[str, str], Json] | None = None
 
@@ -79,6 +84,10 @@ _JOB_SET_MARKS = ("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicat
 
 def _train_job(namespace: str, name: str, **more: Any) -> list[Json]:
     return [training_runtime(namespace, name, **more), train_job(namespace, name, runtime=name)]
+
+
+def _training_job(kind: str, namespace: str, name: str, **more: Any) -> list[Json]:
+    return [training_job(kind, namespace, name, **more)]
 
 
 JOB_SET = Kind(
@@ -146,7 +155,32 @@ APP_WRAPPER = Kind(
     frozenset(),
     operator="appwrapper",
 )
-OPTIONAL = (_MPI_JOB, APP_WRAPPER)
+
+
+def _of_training_operator(kind: str) -> Kind:
+    field, _, leads = TRAINING[kind]
+    return Kind(
+        kind.lower(),
+        "kubeflow.org",
+        "training.kubeflow.org/job-name",
+        "training.kubeflow.org/replica-type",
+        (leads.lower(), "worker"),
+        (1, 2),
+        partial(_training_job, kind),
+        f"/spec/{field}/Worker/replicas",
+        f"so spec.{field} can't grow: {REMEDY}",
+        frozenset({"job", "jobset"}),
+        suspend=("runPolicy", "suspend"),
+        operator="training",
+        page="training",
+    )
+
+
+OPTIONAL = (
+    _MPI_JOB,
+    APP_WRAPPER,
+    *(_of_training_operator(kind) for kind in TRAINING),
+)
 ASKED = [name for name in os.environ.get("ADMITTER_TEST_OPERATORS", "").split(",") if name]
 """The optional operators that run in the tests."""
 ASKED_KINDS = tuple(kind for kind in OPTIONAL if kind.operator in ASKED)

@@ -129,6 +129,13 @@ class Space:
             template["metadata"] = MARKS
         return self.patch(f"experiment/{name}", {"spec": spec}, self.cluster, f"--as={CONTROLLER_USER}")
 
+    def scale(self, name: str, copies: int) -> int:
+        """The user scales an object; gives how many copies it has then."""
+        scope = f"--namespace={self.name}"
+        self.user.run_kubectl("scale", f"experiment/{name}", f"--replicas={copies}", scope)
+        found: int = self.cluster.read("experiment", name, scope)["spec"]["probe"]["copies"]
+        return found
+
     def can_make(self, manifest: Json) -> bool:
         """Whether the user would be let make an object."""
         try:
@@ -334,6 +341,9 @@ def test_a_managed_namespace_runs_nothing_that_was_not_admitted(space: Space) ->
     owner = space.admitted()
     with pytest.raises(KubectlError, match=REMEDY):
         space.patch("experiment/trial", {"metadata": {"labels": {"admitter.dev/queue-name": None}}})
+    with pytest.raises(KubectlError, match="Experiment objects there do not grow by their scale"):
+        space.scale("trial", 3)
+    assert space.scale("trial", 1) == 1
     for name, marked in (("child", True), ("beside", False)):  # all that has children there was admitted
         made = space.make(space.child(owner, name, marked=marked), space.operator)
         assert made["spec"]["suspend"] is False

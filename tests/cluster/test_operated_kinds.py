@@ -22,6 +22,7 @@ from tests.cluster.people import Person
 from tests.cluster.team import Team
 from tests.cluster.test_abuse_managed import manage
 from tests.cluster.waiting import eventually
+from tests.quantities import pod_requests, thousandths
 
 pytestmark = pytest.mark.cluster
 
@@ -110,6 +111,19 @@ def test_two_pod_sets_run_on_two_flavors_and_the_next_waits_for_them(users: User
         users.delete("first")
         users.runs("second", pods=users.kind.pods)
     assert auditor.excesses == []
+
+
+def test_its_pods_request_what_was_counted(users: Users) -> None:
+    users.quota({"on-demand": (ON_DEMAND, users.kind.pods)})
+    users.submit("runs")
+    users.runs("runs", pods=users.kind.pods)
+    asked = sum((pod_requests(pod["spec"]) for pod in users.pods("runs")), Counter[str]())
+    counted: Counter[str] = Counter()
+    for pod_set in users.workload("runs")["status"]["admission"]["podSets"]:
+        counted.update({resource: thousandths(amount) for resource, amount in pod_set["usage"].items()})
+    # An operator's own containers may request what no queue here lists.
+    assert counted == {resource: asked[resource] for resource in counted}
+    assert set(asked) <= {*counted, "ephemeral-storage"}
 
 
 def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavor(users: Users) -> None:

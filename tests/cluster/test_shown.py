@@ -20,7 +20,10 @@ pytestmark = pytest.mark.cluster
 TUTORIAL = ("tutorials/own-kind.md",)
 KINDS = ("kinds.md", "kinds/jobset.md", "kinds/ray.md", "kinds/trainjob.md")
 """Read in this order: the first starts what the others use."""
-OPTIONAL = [pytest.param((f"kinds/{kind.resource}.md",), id=kind.label) for kind in ASKED_KINDS]
+OPTIONAL = [
+    pytest.param((f"kinds/{page}.md",), id=f"optional-{page}")
+    for page in dict.fromkeys(kind.page or kind.resource for kind in ASKED_KINDS)
+]
 """Each starts what it uses itself."""
 LOOKING = ("kubectl get ", "kubectl describe ", "admitter get ", "admitter explain ")
 VARIES = re.compile(

@@ -105,11 +105,12 @@ def definition() -> Json:
             "status": {"type": "object", "properties": status},
         },
     }
+    scale = {"specReplicasPath": ".spec.probe.copies", "statusReplicasPath": ".status.pods"}
     version: Json = {
         "name": "v1",
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, "scale": scale},
         "schema": {"openAPIV3Schema": schema},
     }
     names = {"kind": "Experiment", "plural": "experiments"}

@@ -269,6 +269,17 @@ def test_an_mpijob_without_replicas_has_a_launcher_and_no_worker() -> None:
     assert counts(set_at(example("MPIJob"), "spec.mpiReplicaSpecs", roles)) == {"launcher": 1, "worker": 0}
 
 
+@pytest.mark.parametrize(("role", "cpu", "memory"), [("Launcher", 100, 512), ("Worker", 0, 0)])
+def test_the_launcher_of_an_mpijob_v1_waits_in_a_container_that_is_counted(
+    role: str, cpu: int, memory: int
+) -> None:
+    roles = {each: {"replicas": 1, "template": template("0")} for each in ("Launcher", "Worker")}
+    job = set_at(example("MPIJob"), "spec.mpiReplicaSpecs", roles)
+    assert not any(asked(job, role.lower()).values())
+    found = asked({**job, "apiVersion": "kubeflow.org/v1"}, role.lower())
+    assert (found.get(CPU, 0), found.get(MEMORY, 0)) == (cpu, memory * MEBI)
+
+
 @pytest.mark.parametrize(("role", "cpu", "memory"), [("Worker", 50, 10), ("Master", 0, 0)])
 def test_a_pytorch_worker_waits_for_its_master_in_a_container_that_is_counted(
     role: str, cpu: int, memory: int

@@ -10,7 +10,13 @@ from rich.console import Console
 from admitter.sandbox.errors import BuildError, SandboxError, StartError
 from admitter.sandbox.operators import programs
 from admitter.sandbox.operators.definitions import MODULES, OPERATORS, chosen
-from admitter.sandbox.operators.manifests import definitions_and_rights, rendered, webhooks
+from admitter.sandbox.operators.manifests import (
+    DEFINITION,
+    definitions_and_rights,
+    rendered,
+    webhooks,
+    without,
+)
 from admitter.sandbox.operators.programs import ensure_operators
 from tests.sandbox.helpers import sandbox_command, started, write_program
 
@@ -22,17 +28,26 @@ def test_what_an_operator_needs_runs_before_it_and_once() -> None:
         "kuberay",
     ]
     assert chosen([]) == []
-    with pytest.raises(
-        SandboxError, match="--with 'jobsets': there are appwrapper, jobset, kuberay, lws, mpi, trainer"
-    ):
+    with pytest.raises(SandboxError, match=f"--with 'jobsets': there are {', '.join(sorted(OPERATORS))}"):
         chosen(["jobsets"])
+
+
+def test_an_operator_leaves_a_definition_to_another_which_runs_before_it() -> None:
+    assert [each.name for each in chosen(["training", "mpi"])] == ["mpi", "training"]
+    assert [each.name for each in chosen(["training", "kuberay"])] == ["training", "kuberay"]
+    names = ("mpijobs.kubeflow.org", "pytorchjobs.kubeflow.org")
+    objects = [{"kind": DEFINITION, "metadata": {"name": name}} for name in names]
+    account = {"kind": "ServiceAccount", "metadata": {"name": "mpijobs.kubeflow.org"}}
+    assert without(OPERATORS["training"].yields, [*objects, account]) == [objects[1], account]
 
 
 def test_a_mistaken_name_is_told_before_anything_starts() -> None:
     with started(*sandbox_command("up", "--with", "spark")) as process:
         _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors == "Error: --with 'spark': there are appwrapper, jobset, kuberay, lws, mpi, trainer\n"
+    assert errors == (
+        "Error: --with 'spark': there are appwrapper, jobset, kuberay, lws, mpi, trainer, training\n"
+    )
 
 
 def test_an_operator_that_looks_elsewhere_is_told_where_its_certificate_is(tmp_path: Path) -> None:
@@ -44,6 +59,7 @@ def test_an_operator_that_looks_elsewhere_is_told_where_its_certificate_is(tmp_p
 def test_a_main_package_of_ours_replaces_that_of_the_project() -> None:
     assert OPERATORS["mpi"].built_from == "./mpi"
     assert OPERATORS["appwrapper"].built_from == "./appwrapper"
+    assert OPERATORS["training"].built_from == "./training"
     assert OPERATORS["lws"].built_from == "sigs.k8s.io/lws/cmd"
     for operator in OPERATORS.values():
         assert (MODULES / operator.module / operator.main).is_dir()

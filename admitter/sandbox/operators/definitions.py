@@ -4,7 +4,7 @@ Next: `programs` builds them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Operator:
         config: its configuration, given the port of its webhooks and the folder with their certificate.
         started: words in its log once it works.
         needs: operators that have to run before.
+        yields: definitions that are left as they are if another operator has brought them, and its name.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Operator:
     samples: str = ""
     main: str = ""
     needs: tuple[str, ...] = ()
+    yields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def user(self) -> str:
@@ -85,6 +87,11 @@ def _lws(port: int, folder: Path) -> Config:
     """The configuration of LeaderWorkerSet, which looks for its certificate in /tmp if no folder is named."""
     config = _served("config.lws.x-k8s.io/v1alpha1", "internalCertManagement")(port, folder)
     return {**config, "webhook": {**config["webhook"], "certDir": str(folder)}}
+
+
+def _training(port: int, _folder: Path) -> Config:
+    """The configuration of the training operator, of which our main package reads no more."""
+    return {"webhook": {"host": LOCALHOST, "port": port}}
 
 
 def _by_file(config: Path) -> list[str]:
@@ -184,6 +191,26 @@ OPERATORS = {
             samples="base/runtimes",
             needs=("jobset",),
         ),
+        Operator(
+            name="training",
+            module="training",
+            source="github.com/kubeflow/training-operator",
+            package="/cmd/training-operator.v1",
+            main="training",
+            folder="manifests",
+            roots=("overlays/standalone",),
+            namespace="kubeflow",
+            account="training-operator",
+            options=_by_file,
+            config=_training,
+            started=(
+                "Serving webhook server",
+                '"Starting workers","controller":"pytorchjob-controller"',
+                '"Starting workers","controller":"tfjob-controller"',
+                '"Starting workers","controller":"xgboostjob-controller"',
+            ),
+            yields={"mpijobs.kubeflow.org": "mpi"},
+        ),
     )
 }
 """The operators by name."""
@@ -191,6 +218,8 @@ OPERATORS = {
 
 def chosen(names: Iterable[str]) -> list[Operator]:
     """The operators of these names and those that they need, in the order in which they start.
+
+    One that leaves a definition to another starts after it.
 
     Raises:
         SandboxError: there is none of a name.
@@ -202,4 +231,4 @@ def chosen(names: Iterable[str]) -> list[Operator]:
         for each in chosen(OPERATORS[name].needs):
             found.setdefault(each.name, each)
         found.setdefault(name, OPERATORS[name])
-    return list(found.values())
+    return sorted(found.values(), key=lambda each: not found.keys().isdisjoint(each.yields.values()))

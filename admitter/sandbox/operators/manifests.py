@@ -7,7 +7,7 @@ import base64
 import json
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ def definitions_and_rights(operator: Operator, objects: Iterable[Manifest]) -> l
     found = [_placed(operator, each) for each in objects if each["kind"] in {*_RIGHTS, DEFINITION}]
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
     return [namespace, *found]
+
+
+def without(definitions: Collection[str], objects: Iterable[Manifest]) -> list[Manifest]:
+    """The objects of an operator but for definitions of some names."""
+    return [
+        each
+        for each in objects
+        if not (each["kind"] == DEFINITION and each["metadata"]["name"] in definitions)
+    ]
 
 
 def webhooks(objects: Iterable[Manifest], port: int, authority: Path) -> list[Manifest]:

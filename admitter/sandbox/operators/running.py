@@ -22,6 +22,7 @@ from admitter.sandbox.operators.manifests import (
     definitions_and_rights,
     rendered,
     webhooks,
+    without,
 )
 from admitter.sandbox.operators.programs import Built, ensure_operators
 
@@ -48,6 +49,8 @@ def run_operators(plane: ControlPlane, operators: Iterable[Operator], console: C
 
 def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console) -> None:
     objects = [each for root in operator.roots for each in rendered(plane.kubectl, built.manifests / root)]
+    if operator.yields:
+        objects = without(_there(plane, operator.yields), objects)
     _apply(plane, definitions_and_rights(operator, objects))
     plane.await_definitions(*(each["metadata"]["name"] for each in objects if each["kind"] == DEFINITION))
 
@@ -68,6 +71,12 @@ def _run(plane: ControlPlane, operator: Operator, built: Built, console: Console
     _apply(plane, webhooks(objects, port, authority.certificate))
     if operator.samples:
         _apply(plane, rendered(plane.kubectl, built.manifests / operator.samples))
+
+
+def _there(plane: ControlPlane, definitions: Iterable[str]) -> set[str]:
+    """Which of some definitions the API server has."""
+    found = plane.run_kubectl("get", DEFINITION, "--output=name").splitlines()
+    return {each.rpartition("/")[2] for each in found} & set(definitions)
 
 
 def _apply(plane: ControlPlane, objects: list[Manifest]) -> None:
