@@ -8,6 +8,7 @@ Its operator makes each of `spec.components` from its template, and adds to the 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS
 from admitter.kinds.paths import Change, Segment, get, segments, text
 from admitter.names import WORKLOAD_LABEL
 
@@ -15,8 +16,6 @@ Json = dict[str, Any]
 Place = tuple[Segment, ...]
 """Where a pod template is in an object."""
 
-COMPONENTS: Final = ("spec", "components")
-LIST: Final = "podSetInfos"
 _TOLD: Final = ("status", "componentStatus")
 
 
@@ -41,7 +40,7 @@ def own_parts(raw: Json, places: Iterable[Place]) -> Iterator[Json]:
     """What the lists say for each of some templates, as part of it; nothing is empty."""
     for place in places:
         here, inner = place[:3], place[3:]
-        infos, listed = get(raw, (*here, LIST)), _listed(raw, here) if inner else []
+        infos, listed = get(raw, (*here, POD_SET_INFOS)), _listed(raw, here) if inner else []
         index = listed.index(inner) if inner in listed else len(listed)
         info = infos[index] if isinstance(infos, list) and index < len(infos) else None
         yield {"metadata": _metadata(info) if isinstance(info, dict) else {}}
@@ -61,9 +60,9 @@ def changes(raw: Json | None, parts: Mapping[Place, Json]) -> Iterator[Change]:
         here = (*COMPONENTS, n)
         wanted = {place[3:]: part for place, part in parts.items() if place[:3] == here}
         if wanted:
-            yield here, {LIST: _infos(raw, here, wanted)}
+            yield here, {POD_SET_INFOS: _infos(raw, here, wanted)}
         elif _has_own(component):
-            yield here, {LIST: None}
+            yield here, {POD_SET_INFOS: None}
 
 
 def _components(raw: Json | None) -> list[Any]:
@@ -110,10 +109,10 @@ def _place(pod_set: object) -> Place | None:
 
 
 def _has_own(component: object) -> bool:
-    infos = get(component, (LIST,))
+    infos = get(component, (POD_SET_INFOS,))
     marked = (get(each, ("labels", WORKLOAD_LABEL)) for each in (infos if isinstance(infos, list) else ()))
     return any(isinstance(each, str) for each in marked)
 
 
 def _without_list(component: Json) -> Json:
-    return {name: value for name, value in component.items() if name != LIST}
+    return {name: value for name, value in component.items() if name != POD_SET_INFOS}

@@ -6,18 +6,18 @@ Its operator merges `spec.runtimePatches` into the templates of a runtime. One e
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from admitter.kinds.beside import RUNTIME_PATCHES
 from admitter.kinds.paths import Change, get
 from admitter.names import GROUP
 
 Json = dict[str, Any]
 
 MANAGER: Final = f"{GROUP}/manager"
-PLACE: Final = ("spec", "runtimePatches")
 
 
 def patches_of(raw: Json | None) -> list[Json]:
     """The entries that an object has."""
-    found = get(raw, PLACE)
+    found = get(raw, RUNTIME_PATCHES)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
@@ -48,4 +48,4 @@ def changes(raw: Json | None, parts: Mapping[str, Json]) -> Iterator[Change]:
     jobs = [{"name": name, "template": {"spec": {"template": part}}} for name, part in parts.items()]
     own = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     others = [each for each in patches_of(raw) if each.get("manager") != MANAGER]
-    yield PLACE, [*others, *([own] if jobs else [])] or None
+    yield RUNTIME_PATCHES, [*others, *([own] if jobs else [])] or None

@@ -13,6 +13,7 @@ from admitter.api.base import Problem
 from admitter.api.job_kind import MOST_POD_SETS, RESERVED, AddedResources, Injection, JobKind, PodSetsOf
 from admitter.api.shapes import template_problem
 from admitter.kinds import KindError
+from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS, RUNTIME_PATCHES
 from admitter.kinds.expressions import Budget, Expression, ExpressionError
 from admitter.kinds.paths import MISSING, Json, Segment, get, segments, text, unknown
 
@@ -24,8 +25,8 @@ _WRITTEN: Final = frozenset({"nodeSelector", "tolerations"})
 """What an admission writes into a pod's spec."""
 _LONGEST_MESSAGE: Final = 1024
 _INJECTED: Final[Mapping[Injection, tuple[Segment, ...]]] = {
-    Injection.RUNTIME_PATCH: ("spec", "runtimePatches"),
-    Injection.POD_SET_INFOS: ("spec", "components", "*", "podSetInfos"),
+    Injection.RUNTIME_PATCH: RUNTIME_PATCHES,
+    Injection.POD_SET_INFOS: (*COMPONENTS, "*", POD_SET_INFOS),
 }
 """The fields that admissions are written into, where these are not the templates."""
 

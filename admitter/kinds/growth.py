@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.api.job_kind import Injection, JobKind, JobKindSpec, PodSetsOf
+from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS, RUNTIME_PATCHES
 from admitter.kinds.expressions import Expression, renamed
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -23,9 +24,6 @@ ANNOTATIONS: Final = (WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOT
 
 _Path = tuple[str, ...]
 _BEFORE: Final = "item_before"
-_PATCHES: Final = ("spec", "runtimePatches")
-_COMPONENTS: Final = ("spec", "components")
-_INFOS: Final = "podSetInfos"
 
 
 def optional(root: str, path: _Path) -> str:
@@ -90,7 +88,7 @@ class PodSetRules:
             if same:
                 yield f"{where} can't describe other pods, or lose what Admitter has put into it", same
         if self._spec.injection is Injection.RUNTIME_PATCH:
-            yield "spec.runtimePatches can't change", _equal("object", "oldObject", _PATCHES)
+            yield "spec.runtimePatches can't change", _equal("object", "oldObject", RUNTIME_PATCHES)
 
     def marked(self, root: str) -> str:
         """That a pod template has what an admission puts into it."""
@@ -157,7 +155,7 @@ class PodSetRules:
         places = {steps(each) for each in (form.template, form.object, form.declared) if each}
         places |= {steps(each) for each in form.merge.values()}
         if self._spec.injection is Injection.POD_SET_INFOS:
-            places.add((_INFOS,))
+            places.add((POD_SET_INFOS,))
         whole = {path[1:] for path in reads if path[0] == "object"}
         if element is None and _is_own(self._spec, form):
             whole.add(steps(str(form.each)))
@@ -240,14 +238,17 @@ def _is_own(spec: JobKindSpec, form: PodSetsOf) -> bool:
 def _beside(spec: JobKindSpec, root: str) -> Iterator[tuple[_Path, str]]:
     """Where an object has what its operator merges into templates, if it does, and that this has marks."""
     if spec.injection is Injection.POD_SET_INFOS:
-        components, infos = elements(root, _COMPONENTS, of_map=False), elements("c", (_INFOS,), of_map=False)
-        yield _COMPONENTS, f"{components}.exists(c, {infos}.exists(info, {_marks('info', ())}))"
+        components, infos = (
+            elements(root, COMPONENTS, of_map=False),
+            elements("c", (POD_SET_INFOS,), of_map=False),
+        )
+        yield COMPONENTS, f"{components}.exists(c, {infos}.exists(info, {_marks('info', ())}))"
     if spec.injection is Injection.RUNTIME_PATCH:
         path = steps("trainingRuntimeSpec.template.spec.replicatedJobs")
         jobs = elements("patch", path, of_map=False)
         marks = _marks("job", steps("template.spec.template.metadata"))
-        patches = elements(root, _PATCHES, of_map=False)
-        yield _PATCHES, f"{patches}.exists(patch, {jobs}.exists(job, {marks}))"
+        patches = elements(root, RUNTIME_PATCHES, of_map=False)
+        yield RUNTIME_PATCHES, f"{patches}.exists(patch, {jobs}.exists(job, {marks}))"
 
 
 def _marks(root: str, metadata: _Path) -> str:

@@ -393,9 +393,12 @@ def _start_body(
     capacity: str | None,
     raw: Json | None,
 ) -> Json:
-    """As `start_patch`; InvalidError if an object could not be written so, or not be taken out again.
+    """As `start_patch`.
 
-    It would remember more than will be read then.
+    Raises:
+        InvalidError: the object has no place for what its pods get, or would have to remember more for the
+            next eviction than is read then.
+        NotSaidError: its operator has not told its pods yet.
     """
     assert workload.admission is not None
     try:
