@@ -17,6 +17,8 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
+GATED = {"name": GATE}
+
 
 @pytest.fixture
 def user(own: ControlPlane, own_team: Team) -> Iterator[Attacker]:
@@ -24,7 +26,9 @@ def user(own: ControlPlane, own_team: Team) -> Iterator[Attacker]:
     user = Attacker(own, own_team.namespace)
 
     def gated() -> bool:
-        return bool(gates(tried(user, pod(user.namespace, "tried"))))
+        with suppress(KubectlError):
+            return bool(gates(tried(user, pod(user.namespace, "tried"))))
+        return False
 
     deleted = []
     for manifest in manifests(deployment=False):
@@ -47,18 +51,31 @@ def tried(user: Attacker, made: Json) -> Json:
     return found
 
 
+def test_it_brings_its_gate_along_or_is_refused(user: Attacker) -> None:
+    """In any namespace: without it the pod would run at once, and nothing would count it."""
+    with user.refused("write it into spec.schedulingGates"):
+        user.create(pod(user.namespace, "eager"))
+    user.create(pod(user.namespace, "work", schedulingGates=[GATED]))
+    user.create(pod(user.namespace, "other", None))
+
+
+def forged(user: Attacker, *, labels: Json | None = None, annotations: Json | None = None) -> Json:
+    """A pod with its gate that says more of itself."""
+    return pod(user.namespace, "forged", labels=labels, annotations=annotations, schedulingGates=[GATED])
+
+
 def test_it_says_nothing_of_its_creator_or_admission_but_the_truth(user: Attacker) -> None:
     for annotations in ({USER: "ann"}, {USER_UID: "1"}):
         with user.refused("name the user that created it"):
-            tried(user, pod(user.namespace, "forged", annotations=annotations))
+            tried(user, forged(user, annotations=annotations))
     for name in ("workload-uid", "flavors", "counted", "injected", "returned", "beyond-group"):
         with user.refused("are the marks of an admission"):
-            tried(user, pod(user.namespace, "forged", annotations={f"admitter.dev/{name}": "{}"}))
+            tried(user, forged(user, annotations={f"admitter.dev/{name}": "{}"}))
     with user.refused("are the marks of an admission"):
-        tried(user, pod(user.namespace, "forged", labels={"admitter.dev/cluster-queue": "x"}))
+        tried(user, forged(user, labels={"admitter.dev/cluster-queue": "x"}))
     with user.refused("is put on pods of a LeaderWorkerSet by the API server alone"):
-        tried(user, pod(user.namespace, "forged", annotations={"admitter.dev/pod-group-owner": "x"}))
-    tried(user, pod(user.namespace, "forged", annotations={"mine": "yes"}))
+        tried(user, forged(user, annotations={"admitter.dev/pod-group-owner": "x"}))
+    tried(user, forged(user, annotations={"mine": "yes"}))
 
 
 def test_in_a_managed_namespace_it_brings_its_gate_along(user: Attacker) -> None:
@@ -67,7 +84,7 @@ def test_in_a_managed_namespace_it_brings_its_gate_along(user: Attacker) -> None
         user.create(pod(user.namespace, "eager", None))
     with user.refused("has no MutatingAdmissionPolicy that adds it: write it into spec.schedulingGates"):
         user.create(pod(user.namespace, "eager"))
-    user.create(pod(user.namespace, "work", schedulingGates=[{"name": GATE}]))
+    user.create(pod(user.namespace, "work", schedulingGates=[GATED]))
     with user.refused("is removed by Admitter's controller alone"):
         user.patch("pod", "work", {"spec": {"schedulingGates": None}})
     with user.refused("stays as it is"):
