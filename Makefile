@@ -22,16 +22,17 @@ wheel: $(VENV)/.ready         ## dist/admitter-0.1.0-py3-none-any.whl: the comma
 image:                        ## the controller's image; IMAGE=registry.example.com/admitter:0.1.0 ENGINE=podman
 	$(or $(ENGINE),docker) build --file Containerfile --tag $(or $(IMAGE),admitter:0.1.0) .
 
-test: check                   ## the checks, and every ring of tests: no cluster, then a real API server
+test: check                   ## the checks, and every ring of tests: without a cluster, and on a real API server
 	bash tests/run.sh
 
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
 	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt
 
 SCALED := $(shell grep -l "import scaled" tests/cluster/test_*.py)
-test-thorough: $(VENV)/.ready ## the properties of the engine, of restarts, journals and definitions with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
+test-thorough: $(VENV)/.ready ## the properties of the engine, of restarts, journals, definitions and what-if with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
 	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts tests/journal/test_replay_properties.py \
-		tests/policy/test_catalog_properties.py tests/simulate/test_elastic_timeline.py $(SCALED) --timeout 0
+		tests/policy/test_catalog_properties.py tests/policy/test_hierarchy_properties.py \
+		tests/insight/test_what_if_scope_properties.py tests/simulate/test_elastic_timeline.py $(SCALED) --timeout 0
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)

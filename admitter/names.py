@@ -38,6 +38,12 @@ QUEUE_LABEL = f"{GROUP}/queue-name"
 QUEUE_ALIAS_LABEL = "kueue.x-k8s.io/queue-name"
 """Another name of the same label, where the namespace has such a LocalQueue."""
 
+PRIORITY_CLASS_LABEL = f"{GROUP}/priority-class"
+"""On a Job, or anything else that is queued: its WorkloadPriorityClass."""
+
+PRIORITY_CLASS_ALIAS_LABEL = "kueue.x-k8s.io/priority-class"
+"""Another name of the same label."""
+
 POD_GATE = f"{GROUP}/admission"
 """The scheduling gate of a queued pod: only the admission takes it away."""
 
@@ -163,9 +169,10 @@ GENERATED_LABEL = f"{GROUP}/generated-for"
 """On a queue or Cohort that the controller has made: the namespace that it is for; empty if for any."""
 
 GENERATED_BY_LABEL = f"{GROUP}/generated-by"
-"""On the same: what asked for it, `annotations` of the namespace, `placement` of a Job, or `person`.
+"""On the same: what asked for it, `annotations` of the namespace, `placement` of a Job, `person`, or
+`cluster-queue`: by its spec.localQueues.
 
-The last is placement too, but of a queue for a user or a group."""
+`person` is placement too, but of a queue for a user or a group."""
 
 NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace.weight")
 """In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
@@ -181,6 +188,12 @@ GROUPS_ANNOTATION = f"{GROUP}/groups"
 
 PLACEMENT_ANNOTATION = f"{GROUP}/placement"
 """On a Job: the PlacementPolicy for which it was suspended when it was made."""
+
+DEFAULT_QUEUE_LABEL = f"{GROUP}/default-queue"
+"""On a Namespace: the LocalQueue of what names none there."""
+
+BY_DEFAULT_ANNOTATION = f"{GROUP}/queue-by-default"
+"""On a Job or a queued pod: the queue that it got so, which no user has named."""
 
 PLACED_ANNOTATION = f"{GROUP}/placed-in"
 """On a Job: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended."""

@@ -2,7 +2,7 @@
 
 The load of `benchmarks.jobs`, twice, each on an API server of its own, with written starts so that victims
 stop: first of Jobs alone, then with every third as an Experiment (the made-up kind of the tests), a JobSet
-or a PyTorchJob in turn, with a pod set of one pod and another of the rest. Their operators are played: a
+or a TFJob in turn, with a pod set of one pod and another of the rest. Their operators are played: a
 status is written when a start, a stop and an end are seen; there are no children and no pods. Prints the
 figures of both, and writes them to `benchmarks/results/kinds-SCALE.json`.
 """
@@ -89,11 +89,11 @@ def _job_set(template: Json, pods: int) -> Json:
     return {"suspend": True, "replicatedJobs": [jobs("driver", 1), *workers]}
 
 
-def _torch_job(template: Json, pods: int) -> Json:
-    roles = {"Master": {"replicas": 1, "template": template}}
+def _tf_job(template: Json, pods: int) -> Json:
+    roles = {"Chief": {"replicas": 1, "template": template}}
     if pods > 1:
         roles["Worker"] = {"replicas": pods - 1, "template": template}
-    return {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": roles}
+    return {"runPolicy": {"suspend": True}, "tfReplicaSpecs": roles}
 
 
 def _over(kind: str) -> list[Json]:
@@ -119,11 +119,11 @@ KINDS: Final = (
     ),
     Described(
         "kubeflow.org/v1",
-        *("PyTorchJob", "pytorchjobs", _torch_job),
+        *("TFJob", "tfjobs", _tf_job),
         lambda spec: bool(spec["runPolicy"]["suspend"]),
-        {"replicaStatuses": {"Master": {"active": 1}}},
-        {"replicaStatuses": {"Master": {"active": 0}}},
-        {"replicaStatuses": {"Master": {"active": 0}}, "conditions": _over("Succeeded")},
+        {"replicaStatuses": {"Chief": {"active": 1}}},
+        {"replicaStatuses": {"Chief": {"active": 0}}},
+        {"replicaStatuses": {"Chief": {"active": 0}}, "conditions": _over("Succeeded")},
     ),
 )
 
@@ -165,7 +165,7 @@ class MixedDriver(FaithfulDriver):
             await transport.create(DEFINITIONS, stand_in(kind))
             await served(transport.get, kind.collection)
         known = shipped()
-        described = {name: known[name] for name in ("jobset", "pytorchjob")}
+        described = {name: known[name] for name in ("jobset", "tfjob")}
         await install_kinds(transport, {"experiment": job_kind()} | described)
 
     async def run(self, tasks: Iterable[Task]) -> None:

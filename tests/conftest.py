@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -38,19 +38,30 @@ LONGEST = {"test_abuse_mutated.py", "test_abuse_sizes.py", "test_faults.py"}
 
 _FOLDER = Path(__file__).parent
 
-POLICIES = {
-    "test_kind_policies.py",
-    "test_leader_worker_set_policies.py",
-    "test_loose_kinds.py",
-    "test_manage_all_policies.py",
-    "test_pods_without_mutation.py",
-    "test_shipped_kind_policies.py",
+SHARING = {
+    "policies": (
+        "test_lint.py",
+        "test_shipped_kind_policies.py",
+        "test_kind_policies.py",
+        "test_leader_worker_set_policies.py",
+        "test_loose_kinds.py",
+        "test_manage_all_policies.py",
+        "test_pods_without_mutation.py",
+    ),
+    "one controller": (
+        "test_abuse_metrics.py",
+        "test_operations.py",
+        "test_without_controller.py",
+        "test_definitions.py",
+        "test_run.py",
+    ),
+    "replicas": ("test_high_availability.py", "test_described_kinds.py"),
+    "shards": ("test_back_pressure.py", "test_shards.py"),
 }
-"""Files of tests of what policies say, with kinds of their own: they share a cluster without a controller."""
-CONTROLLERS = {"test_abuse_metrics.py", "test_operations.py", "test_without_controller.py"}
-"""Files of tests that each start the only controller of their cluster, for themselves: they share one too."""
-SHARING = {"policies": POLICIES, "controllers": CONTROLLERS}
-"""Files of tests that share a cluster, by what one worker gets at once."""
+"""Files of tests that share a cluster, in the order in which one worker runs them.
+
+Those of policies have kinds of their own, the others start the only controllers that their cluster has.
+"""
 ALONE = ("own: ControlPlane", "vacant: Cluster")
 """Arguments of tests that share a cluster with the rest of their file."""
 
@@ -70,17 +81,36 @@ def _seconds(item: pytest.Item) -> float:
     return float(marker.args[0]) if marker else 0.0
 
 
+def group_of(file: str) -> str:
+    """The name of those that a file of tests shares a cluster with; empty if there are none."""
+    return next((group for group, files in SHARING.items() if file in files), "")
+
+
+def _in_turn(items: list[pytest.Item]) -> Callable[[pytest.Item], tuple[float, int, float]]:
+    """What tests are sorted by: the longest come first, and files that share a cluster one after another."""
+    longest: dict[str, float] = {}
+    for item in items:
+        group = group_of(item.path.name)
+        longest[group] = max(longest.get(group, 0.0), _seconds(item))
+
+    def turn(item: pytest.Item) -> tuple[float, int, float]:
+        file, seconds = item.path.name, _seconds(item)
+        group = group_of(file)
+        return (-longest[group], SHARING[group].index(file), -seconds) if group else (-seconds, 0, 0)
+
+    return turn
+
+
 class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives workers one test after another, and all of a file at once if they share a cluster of its own."""
 
     @cache  # noqa: B019 (there is one of it)
     def _scope(self, file: str) -> str:
-        if Path(file).name in LONGEST:
-            return "longest"
         name = Path(file).name
-        shared = next((scope for scope, files in SHARING.items() if name in files), "")
+        if name in LONGEST:
+            return "longest"
         text = (self.config.rootpath / file).read_text()
-        return shared or (file if any(each in text for each in ALONE) else "")
+        return group_of(name) or (file if any(each in text for each in ALONE) else "")
 
     def _split_scope(self, nodeid: str) -> str:
         return self._scope(nodeid.partition("::")[0]) or nodeid
@@ -102,7 +132,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests of half a minute and more have a marker `timeout`.
     """
-    items.sort(key=_seconds, reverse=True)
+    items.sort(key=_in_turn(items))
     for item in items:
         if item.path.parent.name == ONLY_RING_2 and not item.get_closest_marker("cluster"):
             raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: ring 1 does not look there")

@@ -5,9 +5,9 @@ LocalQueue: where the users of a namespace submit to one.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from admitter.api.base import (
     STATE_COLUMNS,
@@ -30,7 +30,10 @@ from admitter.api.base import (
     refuse,
 )
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
+from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quantities.amounts import parse_quantity
+
+NO_LOCAL_QUEUE: Final = f"{ELASTIC_QUOTA_QUEUE} means the elastic quota of a namespace: choose another name"
 
 
 class NamespaceOrdering(StrEnum):
@@ -166,6 +169,29 @@ class FairSharing(Model):
     wants."""
 
 
+class LocalQueues(Model):
+    """LocalQueues that the controller makes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {"rule": f"self.name != '{ELASTIC_QUOTA_QUEUE}'", "message": NO_LOCAL_QUEUE}
+            ]
+        }
+    )
+
+    name: Name
+    """How each is called."""
+    namespace_selector: LabelSelector | None = None
+    """The namespaces that get one, of those that the ClusterQueue selects. Absent: all of these."""
+
+    @model_validator(mode="after")
+    def _is_no_elastic_quota(self) -> Self:
+        if self.name == ELASTIC_QUOTA_QUEUE:
+            raise ValueError(NO_LOCAL_QUEUE)
+        return self
+
+
 class ClusterQueueSpec(Model):
     """The queue's quota and rules."""
 
@@ -175,6 +201,9 @@ class ClusterQueueSpec(Model):
 
     namespace_selector: LabelSelector | None = None
     """The namespaces that may use the queue. Absent: none. Empty ({}): all."""
+    local_queues: LocalQueues | None = None
+    """LocalQueues that lead to this queue: made in the namespaces that it selects, and removed where it does
+    so no more, once nothing is in them. A LocalQueue that was made otherwise is left alone. Absent: none."""
     queueing_strategy: Strategy = Strategy.BEST_EFFORT_FIFO
     """BestEffortFIFO: what does not fit lets others pass. StrictFIFO: it blocks the rest."""
     namespace_ordering: NamespaceOrdering = NamespaceOrdering.NONE

@@ -212,6 +212,8 @@ class ActiveReason(StrEnum):
     QUEUE_NAME_TAKEN = "QueueNameTaken"
     """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts. As an
     event on a Namespace that brings its quota: a queue that the controller did not make has its name."""
+    LOCAL_QUEUE_TAKEN = "LocalQueueTaken"
+    """It works, but a LocalQueue that its spec.localQueues asks for leads elsewhere; the message names it."""
     EXCEEDS_PARENT = "ExceedsParent"
     """A min or max is more than the max of a Cohort above, both are named; it works by the lesser one."""
     INVALID_ANNOTATION = "InvalidAnnotation"

@@ -46,7 +46,7 @@ def definition(kind: type[Resource]) -> Schema:
                     "name": VERSION,
                     "served": True,
                     "storage": True,
-                    "subresources": {"status": {}},
+                    **({"subresources": {"status": {}}} if "status" in kind.model_fields else {}),
                     "additionalPrinterColumns": [_column(column) for column in kind.columns],
                     **({"selectableFields": selectable} if selectable else {}),
                     "schema": {"openAPIV3Schema": _root(kind)},
@@ -96,7 +96,7 @@ def _root(kind: type[Resource]) -> Schema:
         "kind": {"type": "string", "description": f"The kind, {kind.__name__}."},
         "metadata": {"type": "object"},
         "spec": _structural(own["spec"], definitions),
-        "status": _structural(own["status"], definitions),
+        **({"status": _structural(own["status"], definitions)} if "status" in own else {}),
     }
     required = [name for name in definitions[kind.__name__].get("required", ()) if name == "spec"]
     rule = f"self.metadata.name.size() <= {LONGEST_NAME}"

@@ -188,6 +188,7 @@ _WORKLOAD: Final = fields(
             queueName=needed(Word),
             priority=Priority,
             priorityClassName=str,
+            workloadPriorityClass=str,
             active=bool,
             podSets=needed(several(_POD_SET, least=1, most=8)),
         )
@@ -236,6 +237,10 @@ def _definition(spec: Type) -> Type:
     return fields(metadata=_DATED, status=status, spec=spec)
 
 
+_SELECTOR: Final = fields(
+    matchLabels=Texts,
+    matchExpressions=several(fields(key=needed(str), operator=needed(str), values=list[str])),
+)
 _RESOURCES: Final = several(fields(name=str, flavors=several(fields(name=str))))
 _ELASTIC_QUOTA: Final = _definition(
     fields(
@@ -271,6 +276,9 @@ _FORMS: Final[dict[str, Type]] = {
     "nodes": _NODE,
     "statefulsets": fields(metadata=_NAMED, spec=fields(replicas=Count | None)),
     "priorityclasses": fields(metadata=_DATED, value=needed(Priority), globalDefault=bool),
+    "workloadpriorityclasses": _definition(
+        needed(fields(value=needed(Priority), clusterQueues=list[str], namespaceSelector=_SELECTOR))
+    ),
     "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
     "namespaces": fields(metadata=_NAMED),
     DESCRIBED: fields(metadata=_NAMED),

@@ -8,6 +8,7 @@ from admitter.api.job_kind import JobKind
 from admitter.api.placement_policy import PlacementPolicy
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
+from admitter.api.workload_priority_class import WorkloadPriorityClass
 
 KINDS: tuple[type[Resource], ...] = (
     ResourceFlavor,
@@ -18,5 +19,6 @@ KINDS: tuple[type[Resource], ...] = (
     ElasticQuota,
     CompositeElasticQuota,
     JobKind,
+    WorkloadPriorityClass,
     Workload,
 )

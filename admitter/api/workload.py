@@ -110,9 +110,12 @@ class WorkloadSpec(Model):
     queue_name: str = Field(min_length=1, max_length=253)
     """The LocalQueue, in the same namespace, that it waits in."""
     priority: Int32 = Field(default=0, ge=-(2**31), le=2**31 - 1)
-    """Higher goes first; the value of its PriorityClass."""
+    """Higher goes first; the value of its WorkloadPriorityClass, or else of its PriorityClass."""
     priority_class_name: str | None = Field(default=None, max_length=253)
-    """The PriorityClass that the priority comes from."""
+    """The PriorityClass of its pods, from which the priority comes if it names no WorkloadPriorityClass."""
+    workload_priority_class: Name | None = None
+    """The WorkloadPriorityClass that the priority comes from. The controller keeps the priority equal to its
+    value."""
     active: bool = True
     """False pauses it: it is not admitted, and evicted if it was. So users pause a Job."""
     pod_sets: list[PodSet] = Field(min_length=1, json_schema_extra=map_list("name", most=8))

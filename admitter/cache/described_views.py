@@ -10,6 +10,7 @@ import orjson
 from admitter.api.forms import DESCRIBED, fitted
 from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
+from admitter.cache.label_aliases import named_class
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -127,6 +128,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         pod_sets=pod_sets,
         resource=resource,
         owner=owner_of(metadata),
+        priority_class=named_class(metadata),
         problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
     )
 

@@ -222,6 +222,7 @@ class PodGroup:
             self.failed,
             frozenset(flag for flag, pods in self._flags.items() if pods > 0),
             self.oldest.uid if not runs else "",
+            self.oldest.priority_class,
         )
 
     def view(self, version: int) -> GroupView:

@@ -7,7 +7,8 @@ from typing import Final
 
 import orjson
 
-from admitter.cache.views import JobView, Json, Meta, WorkloadView, capacity, meta, seconds
+from admitter.cache.label_aliases import capacity
+from admitter.cache.views import JobView, Json, Meta, WorkloadView, meta, seconds
 from admitter.convert.pod_requests import pod_requests
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (

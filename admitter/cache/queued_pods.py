@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 
 from admitter.cache.job_resources import POD, OwnerView, PodSetView, owner_of, titled
+from admitter.cache.label_aliases import named_class
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -88,6 +89,7 @@ class QueuedPod(Meta):
     eviction_time: str
     runtime: Json  # what it says of its runtime
     owner: OwnerView | None
+    priority_class: str = ""  # the WorkloadPriorityClass that its labels name
 
     @property
     def marked(self) -> bool:
@@ -187,6 +189,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
         runtime=shared(expected(annotations, {"template": {"spec": spec}})),
         owner=owner,
+        priority_class=named_class(metadata),
     )
 
 
@@ -289,6 +292,7 @@ def pod_job(pod: QueuedPod) -> JobView:
         pod_sets=(PodSetView(pod.shape if pod.is_member else POD_SET, 1, pod.template, pod.marks, ()),),
         resource=POD,
         owner=pod.owner,
+        priority_class=pod.priority_class,
     )
 
 

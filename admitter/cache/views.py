@@ -15,6 +15,7 @@ import orjson
 
 from admitter.api.conditions import ConditionType
 from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
+from admitter.cache.label_aliases import capacity, named_class
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
@@ -159,6 +160,7 @@ class JobView(Meta):
     problem: str = ""  # why what its pods ask for can't be counted; empty if it can
     # group and version, kind and name of what else says that, in its namespace or in none
     related: tuple[tuple[str, str, str], ...] = ()
+    priority_class: str = ""  # the WorkloadPriorityClass that its labels name; empty if they name none
 
     @property
     def path(self) -> str:
@@ -308,6 +310,7 @@ def parse_job(raw: Json) -> JobView:
         ),
         template_metadata=marks_of(template),
         owner=owner_of(metadata),
+        priority_class=named_class(metadata),
         status=shared(
             {
                 "active": status.get("active", 0),
@@ -490,10 +493,3 @@ def parse_workload(raw: Json) -> WorkloadView:
     # A Workload can be read if all of them can.
     _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)
     return view
-
-
-def capacity(metadata: Json) -> str:
-    """What an object's labels say of its capacity; nothing if they do not agree."""
-    labels = metadata.get("labels") or {}
-    said = {labels.get(CAPACITY_LABEL, ""), labels.get(CAPACITY_ALIAS_LABEL, "")}
-    return said.pop() if len(said) == 1 else ""

@@ -76,6 +76,10 @@ class World:
         self.nodes = self._keep("/api/v1/nodes", parse_node)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
+        # the definitions of an older version lack it
+        self.workload_classes = self._source(
+            f"{OWN}/workloadpriorityclasses", parse_object, optional=True
+        ).store
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
 
         self._jobs_by_workload = Lookup(self.jobs, lambda job: (job.namespace, job.workload))

@@ -1,6 +1,7 @@
 """What commands that look at a cluster share: how they read it, and how they print."""
 
 import gc
+import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable, Container
@@ -200,12 +201,14 @@ def warn(controllers: ControllerStatus | None) -> None:
 
 
 def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]") -> T:
-    """Ask a cluster something.
+    """Ask a cluster something; what the client would log is no part of an answer.
 
     Raises:
         ClusterError: it can't be reached, or the question raises it.
     """
     import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed for a file
+
+    import structlog  # noqa: PLC0415  # as above
 
     from admitter.client.transport import HttpTransport  # noqa: PLC0415  # as above
 
@@ -213,7 +216,12 @@ def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Trans
         async with await HttpTransport.connect(kubeconfig, context) as transport:
             return await question(transport)
 
-    return asyncio.run(asked())
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        return asyncio.run(asked())
+    finally:
+        structlog.configure(wrapper_class=before)
 
 
 def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | None) -> str:

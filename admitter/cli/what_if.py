@@ -11,6 +11,7 @@ from rich.console import Console
 
 from admitter.cache.declared_kinds import declared_kinds
 from admitter.cache.job_resources import JOB
+from admitter.cache.label_aliases import named_class
 from admitter.cache.views import ObjectView
 from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
@@ -42,7 +43,7 @@ from admitter.insight.what_if.report import difference_json, tables
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.policy.snapshot import Facts
 from admitter.simulate.described import title_of
-from admitter.simulate.manifests import NAMESPACED, Change, managing_all_pods, read
+from admitter.simulate.manifests import NAMESPACED, Change, managing_all_pods, read, with_default_queues
 from admitter.visible import visible
 
 Json = dict[str, Any]
@@ -118,7 +119,8 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         taken, controllers = look_at_all(state, kubeconfig, context, config)
         known = facts(taken)
         job_kinds, views = taken.objects["jobkinds"], known.views["jobkinds"].values()
-        managing = managing_all_pods(taken.objects["elasticquotas"])
+        managing = {*managing_all_pods(taken.objects["elasticquotas"])}
+        managing |= {*with_default_queues(taken.objects["namespaces"])}
         changes = [*_read(files, namespace, job_kinds, managing)]
         changes += (_deletion(text, views) for text in without or ())
     except DeniedError as error:
@@ -151,7 +153,7 @@ def _read(
 ) -> list[Change]:
     """The objects in files, with the `job_kinds` of a cluster; those without a namespace are in this one.
 
-    A quota of the cluster manages all pods of the namespaces `all_pods_in`.
+    All pods of the namespaces `all_pods_in` of the cluster are counted.
 
     Raises:
         ManifestError: one of them can't be read.
@@ -190,7 +192,8 @@ def _look_restricted(
     specs = (change.object["spec"] for change in changes)
     pods = (spec["template"]["spec"] if "template" in spec else spec for spec in specs)
     classes = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
-    return stand_in(taken, namespace, classes), controllers
+    named = {name for change in changes if (name := named_class(change.object["metadata"]))}
+    return stand_in(taken, namespace, classes, named), controllers
 
 
 def _at_once(known: Facts, changes: list[Change]) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import tree_failed
+from admitter.controllers.placement.local_queues import LocalQueueRules
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.job_kinds import JobKindConditions
@@ -76,8 +77,9 @@ class App:
         self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace, makers)
         self.marks = Marks(world, self.engine.capacity, transport, pace)
         self.job_kinds = JobKindConditions(world, self.kinds, transport)
+        self.local_queues = LocalQueueRules(world, catalog, transport)
         self.statuses = QuotaStatuses(
-            world, catalog, self.engine, transport, clock, pace, self.job_kinds.found
+            world, catalog, self.engine, transport, clock, pace, self.job_kinds.found, self.local_queues.taken
         )
         self.unscheduled = UnscheduledPods(world, self.events, clock)
         self.decisions = Decisions(self.metrics, world.workloads.get)

@@ -62,7 +62,7 @@ class AppLifecycle:
         self.role = Role.STARTING
         self.lacks = ""
         self._leads = asyncio.Event()
-        self._queues = (app.jobs.queue, app.namespaces.queue, app.placement.queue)
+        self._queues = (app.jobs.queue, app.namespaces.queue, app.local_queues.queue, app.placement.queue)
         self._writers = (*self._queues, app.statuses, app.marks, app.events, app.decisions)
         for writer in self._writers:
             writer.closed = True
@@ -117,6 +117,7 @@ class AppLifecycle:
             group.create_task(app.job_kinds.run(), name="job kinds")
             group.create_task(app.marks.run(), name="marks")
             group.create_task(app.namespaces.queue.run(), name="namespaces")
+            group.create_task(app.local_queues.queue.run(), name="local queues")
             group.create_task(app.placement.queue.run(), name="placement")
 
     async def stop(self) -> frozenset[int]:
@@ -170,7 +171,8 @@ class AppLifecycle:
         led = self._shards.epochs
         for writer in self._writers:
             writer.closed = not led
-        for queue in (self._app.namespaces.queue, self._app.placement.queue):
+        app = self._app
+        for queue in (app.namespaces.queue, app.local_queues.queue, app.placement.queue):
             queue.closed = 0 not in led
         for shard in range(self._shards.number):
             self._app.metrics.leads(lease_name(shard), holds=shard in led)

@@ -15,6 +15,7 @@ from admitter.controllers.unreadable import KINDS
 from admitter.names import ELASTIC_QUOTA_QUEUE, MANAGED_LABEL
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
 from admitter.policy.generated import is_lenient
+from admitter.policy.priorities import CLASS_FIELD
 
 
 class Routing:
@@ -30,6 +31,7 @@ class Routing:
         self._jobs = app.jobs.queue
         self._marks = app.marks
         self._namespaces = app.namespaces
+        self._local_queues = app.local_queues
         self._placement = app.placement
         self._statuses = app.statuses
 
@@ -59,6 +61,7 @@ class Routing:
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
         world.runtime_classes.listen(self._class_changed)
+        world.workload_classes.listen(self._workload_class_changed)
         self._app.unreadable.follow()
 
     def _follow_parts(self) -> None:
@@ -75,6 +78,7 @@ class Routing:
         self._app.evictions.again.listen(self._jobs.add_later)
         self._app.groups.again.listen(self._jobs.add_later)
         self._statuses.activity.listen(self._activity_changed)
+        self._local_queues.changed.listen(lambda name: self._statuses.touch("clusterqueues", ("", name)))
 
     def look_at_all(self) -> None:
         """Have everything looked at that is this process's: an earlier leader may have left it undone."""
@@ -91,6 +95,7 @@ class Routing:
             self._jobs.add((job.namespace, job.workload))
         self._placement.touch_all()
         self._namespaces.touch_all()
+        self._local_queues.touch_all()
 
     def _flavor_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         name = either(old, new).name
@@ -120,6 +125,7 @@ class Routing:
         """Changed rules of a ClusterQueue came into force, or its defect changed."""
         self._statuses.touch("clusterqueues", ("", name))
         self._placement.cluster_queue_changed(name)
+        self._local_queues.rules_changed(name)
         for key in self._world.local_queues_by_cluster_queue.get(name):
             self._statuses.touch("localqueues", key)
         self._reconsider(self._world.workloads_in(name))
@@ -130,6 +136,7 @@ class Routing:
 
     def _local_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         self._namespaces.local_queue_changed(old, new)
+        self._local_queues.local_queue_changed(old, new)
         if not _is_edited(old, new):
             return
         view = either(old, new)
@@ -185,6 +192,7 @@ class Routing:
         self._statuses.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
         self._placement.workload_changed(old, new)
+        self._local_queues.workload_changed(old, new)
         self._jobs.add(either(old, new).key)
         for view in (old, new):
             if view is not None and view.admission is not None and view.admission.pool:
@@ -202,6 +210,7 @@ class Routing:
         for parent in self._world.parents_of(job):
             self._jobs.add((parent.namespace, parent.workload))
         self._placement.job_changed(old, new)
+        self._local_queues.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = either(old, new)
@@ -218,6 +227,7 @@ class Routing:
 
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         self._namespaces.namespace_changed(old, new)
+        self._local_queues.namespace_changed(old, new)
         name = either(old, new).name
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(name))
@@ -242,6 +252,15 @@ class Routing:
     def _class_changed(self, _old: ObjectView | None, _new: ObjectView | None) -> None:
         self._derive_again([job.key for job in self._world.jobs])
 
+    def _workload_class_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        """All that names a WorkloadPriorityClass goes by what that says now; what is written follows."""
+        if not _is_edited(old, new):
+            return
+        name = either(old, new).name
+        naming = {w.key for w in self._world.workloads if w.spec.get(CLASS_FIELD) == name}
+        naming |= {(job.namespace, job.workload) for job in self._world.jobs if job.priority_class == name}
+        self._reconsider(sorted(naming))
+
     def _decided(self, seconds: float) -> None:
         """A cycle is over that took so long."""
         self._app.metrics.decided(seconds)
@@ -249,7 +268,7 @@ class Routing:
 
     def _kind_returned(self) -> None:
         """What failed for want of a kind is tried again now, and not when its pause is over."""
-        for queue in (self._jobs, self._namespaces.queue, self._placement.queue):
+        for queue in (self._jobs, self._namespaces.queue, self._local_queues.queue, self._placement.queue):
             queue.hurry()
 
     def _job_kind_changed(self, sort: str) -> None:

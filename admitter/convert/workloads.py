@@ -90,6 +90,11 @@ def _term(raw: Json) -> Term:
     """A node selector term. An empty one matches no node; one that names nodes says nothing of labels."""
     if not raw.get("matchExpressions") and not raw.get("matchFields"):
         return (Requirement("", "In"),)
+    return expressions(raw)
+
+
+def expressions(raw: Json) -> tuple[Requirement, ...]:
+    """What the `matchExpressions` of a node selector term or of a label selector ask of labels."""
     return tuple(
         Requirement(e["key"], e["operator"], tuple(e.get("values") or ()))
         for e in raw.get("matchExpressions") or ()

@@ -174,9 +174,10 @@ class Engine:
         known = pending.workload if pending is not None else self._state.waiting(workload.uid)
         if known == workload:
             return False
-        if known is not None and replace(known, created=workload.created) != workload:
-            self.returned.note(workload.uid)
         if known is not None:
+            # its age and its priority may be for others to say
+            if replace(known, created=workload.created, priority=workload.priority) != workload:
+                self.returned.note(workload.uid)
             self._stop_waiting(workload.uid)
         self._state.enqueue(workload)
         return True

@@ -52,6 +52,8 @@ class JobImporter:
     queue: Callable[[ManifestSource, str], str | None]
     # changes the spec of the Job that an object becomes, and accounts for what it reads
     change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
+    # labels that an object gets beside that of its queue; it accounts for what it reads
+    marks: Callable[[ManifestSource], dict[str, str]] = lambda _source: {}
 
     def keep_names(self, documents: Iterable[Document]) -> None:
         kinds = described.group_kinds()
@@ -189,7 +191,7 @@ class JobImporter:
             self.purge(source, template, below(place, "spec"))
         source.translated("spec", "taken over as it is")
         meta = metadata(source, name, self.foreign, namespace)
-        meta.setdefault("labels", {})[QUEUE_LABEL] = queue
+        meta["labels"] = {**meta.get("labels", {}), QUEUE_LABEL: queue, **self.marks(source)}
         source.add(made.raw | {"metadata": meta})
 
     def replicated(self, source: ManifestSource) -> None:
@@ -230,7 +232,7 @@ class JobImporter:
         self.change(source, spec)
         meta = metadata(source, name, self.foreign, namespace)
         if queue:
-            meta.setdefault("labels", {})[QUEUE_LABEL] = queue
+            meta["labels"] = {**meta.get("labels", {}), QUEUE_LABEL: queue, **self.marks(source)}
             spec = {"suspend": True, **spec}
         source.add(batch_object("Job", meta, spec))
 

@@ -21,6 +21,7 @@ OWN: Final = {kind.__name__: kind for kind in KINDS}
 APPLY_ORDER: Final = (
     "Namespace",
     "PriorityClass",
+    "WorkloadPriorityClass",
     "RuntimeClass",
     "ResourceFlavor",
     "Cohort",

@@ -14,8 +14,9 @@ from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.insight import lint_pods
 from admitter.insight.controller_status import ControllerStatus
-from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, NAMESPACE
+from admitter.names import ANY_NODE, DEFAULT_QUEUE_LABEL, ELASTIC_QUOTA_QUEUE, NAMESPACE
 from admitter.policy.defects import HARMLESS, Defect
+from admitter.policy.local_queue_rules import conflicts, told
 from admitter.policy.snapshot import QUEUED_PODS, Snapshot
 from admitter.quantities.amounts import display
 from admitter.quotas.namespaces import NAME_LABEL
@@ -24,7 +25,7 @@ from admitter.quotas.nodes import has_labels, is_open, totals
 KINDS: Final = frozenset(
     {
         *("resourceflavors", "cohorts", "clusterqueues", "localqueues", "placementpolicies"),
-        *("jobkinds", QUEUED_PODS),
+        *("jobkinds", "workloadpriorityclasses", QUEUED_PODS),
         *("elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
     }
 )
@@ -125,9 +126,10 @@ def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]
     world, catalog = given.world, given.catalog
     for view in world.flavors:
         yield f"ResourceFlavor {view.name}", catalog.flavor_problem(view.name)
+    taken = conflicts(world, catalog.local_queue_rules)
     for view in world.cluster_queues:
         entry = catalog.queue(view.name)
-        yield f"ClusterQueue {view.name}", entry.problem or entry.flaw
+        yield f"ClusterQueue {view.name}", entry.problem or entry.flaw or told(taken.get(view.name, ()))
     for view in world.cohorts:
         yield f"Cohort {view.name}", catalog.cohort_problem(view.name)
     for view in world.placement_policies:
@@ -190,8 +192,32 @@ def nobody_may_use(given: LintedConfiguration) -> Iterator[Found]:
         if given.catalog.queue(view.name).namespaces is None:
             words = "has no namespaceSelector, so no namespace may use it; {} selects all namespaces"
             yield title, words
-        elif not given.local_queues(view.name):
+        elif not given.local_queues(view.name) and view.name not in given.catalog.local_queue_rules:
             yield title, "no LocalQueue leads to it"
+
+
+def class_for_no_queue(given: LintedConfiguration) -> Iterator[Found]:
+    """A WorkloadPriorityClass for no queue, or for one that does not exist."""
+    for view in given.world.workload_classes:
+        title, listed = f"WorkloadPriorityClass {view.name}", view.spec.get("clusterQueues")
+        if listed is not None and not listed:
+            yield title, "lists no ClusterQueue in clusterQueues, so nothing of this class is ever admitted"
+        for name in listed or ():
+            if given.world.cluster_queues.get(("", name)) is None:
+                yield title, f"is for ClusterQueue {name}, which does not exist"
+
+
+def no_default_queue(given: LintedConfiguration) -> Iterator[Found]:
+    """The label of a Namespace names a default queue that is not there, and that no rule makes."""
+    for view in given.world.namespaces:
+        name = view.labels.get(DEFAULT_QUEUE_LABEL, "")
+        rules = given.catalog.local_queue_rules.values()
+        by_rule = any(rule.name == name and rule.selects(view.labels) for rule in rules)
+        if not name or by_rule or given.world.local_queues.get((view.name, name)) is not None:
+            continue
+        if name != ELASTIC_QUOTA_QUEUE or given.catalog.elastic.governing(view.name) is None:
+            words = f"its default queue {name} does not exist: Jobs that name no queue wait for it"
+            yield f"Namespace {view.name}", words
 
 
 def more_than_nodes(given: LintedConfiguration) -> Iterator[Found]:
@@ -379,9 +405,12 @@ def nothing_to_give(given: LintedConfiguration) -> Iterator[Found]:
 RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
     ("LeadsNowhere", Severity.ERROR, leads_nowhere),
     ("NoSuchQueue", Severity.ERROR, lint_pods.no_such_queue),
+    ("NoSuchClass", Severity.ERROR, lint_pods.no_such_class),
+    ("ClassForNoQueue", Severity.WARNING, class_for_no_queue),
     ("GroupWithoutSize", Severity.ERROR, lint_pods.group_without_size),
     ("GroupSizesDiffer", Severity.WARNING, lint_pods.group_sizes_differ),
     ("TooManyShapes", Severity.ERROR, lint_pods.too_many_shapes),
+    ("NoDefaultQueue", Severity.ERROR, no_default_queue),
     ("NotSelected", Severity.ERROR, not_selected),
     ("NobodyMayUse", Severity.WARNING, nobody_may_use),
     ("MoreThanNodes", Severity.WARNING, more_than_nodes),

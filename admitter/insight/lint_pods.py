@@ -35,6 +35,15 @@ def no_such_queue(given: Checked) -> Iterator[Found]:
             )
 
 
+def no_such_class(given: Checked) -> Iterator[Found]:
+    """A pod names a WorkloadPriorityClass that does not exist."""
+    for pod in given.world.queued_pods:
+        name = pod.priority_class
+        if pod.queued and name and given.world.workload_classes.get(("", name)) is None:
+            words = f"names WorkloadPriorityClass {name}, which does not exist: it waits until it does"
+            yield f"Pod {pod.namespace}/{pod.name}", words
+
+
 def group_without_size(given: Checked) -> Iterator[Found]:
     """A pod of a group does not say how many pods that has: the API server refuses it."""
     for pod in given.world.queued_pods:

@@ -13,6 +13,7 @@ from admitter.api.cluster_queue import StopPolicy
 from admitter.cache.views import at, timestamp
 from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.tenant import cluster_queue_of, obstacle_of, told_of
+from admitter.policy.priorities import CLASS_FIELD
 from admitter.policy.snapshot import Facts
 from admitter.quantities.amounts import to_amount, to_quantity
 
@@ -24,20 +25,33 @@ OTHERS: Final = "all-others"
 """The name of a Workload that holds what others use, in front of that of the ClusterQueue."""
 
 
-def stand_in(snapshot: SnapshotFile, namespace: str, priority_classes: Iterable[str] = ()) -> SnapshotFile:
+def stand_in(
+    snapshot: SnapshotFile,
+    namespace: str,
+    priority_classes: Iterable[str] = (),
+    workload_classes: Iterable[str] = (),
+) -> SnapshotFile:
     """A snapshot of one namespace without ClusterQueues and flavors, with all that its Jobs need beside.
 
-    PriorityClasses with these further names count as there; their values are not known.
+    PriorityClasses with these further names count as there, and WorkloadPriorityClasses too; their values
+    are not known.
     """
     known = facts(snapshot)
     made = _Made(snapshot.taken)
     made.put("namespaces", namespace)
-    values = dict.fromkeys(priority_classes, 0)
+    values, of_labels = dict.fromkeys(priority_classes, 0), dict.fromkeys(workload_classes, 0)
     for view in known.views["workloads"].values():
-        if name := view.spec.get("priorityClassName"):
-            values[name] = int(view.spec.get("priority", 0))
+        value = int(view.spec.get("priority", 0))
+        if name := view.spec.get(CLASS_FIELD):
+            of_labels[name] = value
+        elif name := view.spec.get("priorityClassName"):
+            values[name] = value
+        if (name := view.spec.get("priorityClassName")) and name not in values:
+            values[name] = 0
     for name, value in values.items():
         made.put("priorityclasses", name, value=value)
+    for name, value in of_labels.items():
+        made.put("workloadpriorityclasses", name, spec={"value": value})
     queues = {
         cluster_queue_of(known, key): (key[1], told)
         for key in known.views["localqueues"]

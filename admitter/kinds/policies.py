@@ -1,7 +1,7 @@
 """Policies of the API server, made from a JobKind: what those for Jobs do, for its objects.
 
-Two are for the objects of the kind, as manifests/30, 31 and 37 are for Jobs, and one for their scale. One is
-for the objects that its operator makes for them, and one for those that describe their pods.
+Three are for the objects of the kind, as manifests/30, 31, 36 and 37 are for Jobs, and one for their scale.
+One is for the objects that its operator makes for them, and one for those that describe their pods.
 """
 
 import json
@@ -12,7 +12,9 @@ from admitter.api.job_kind import Group, JobKind
 from admitter.kinds.growth import ANNOTATIONS, LABELS, PodSetRules, optional, steps
 from admitter.kinds.paths import Json
 from admitter.names import (
+    BY_DEFAULT_ANNOTATION,
     CONTROLLER_USER,
+    DEFAULT_QUEUE_LABEL,
     ELASTIC_QUOTA_QUEUE,
     GROUP,
     JOB_KIND_LABEL,
@@ -23,6 +25,16 @@ from admitter.names import (
     SUBMIT_VERB,
     SUSPEND_IGNORED_ANNOTATION,
 )
+
+
+def _added(part: str, name: str, value: str) -> str:
+    """The patch that adds a label or an annotation."""
+    place = f"/metadata/{part}/{name.replace('/', '~1')}"
+    return (
+        f"object.metadata.?{part}.hasValue() ? [JSONPatch{{op: 'add', path: '{place}', value: {value}}}] "
+        f": [JSONPatch{{op: 'add', path: '/metadata/{part}', value: {{'{name}': {value}}}}}]"
+    )
+
 
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
 _OPERATIONS: Final = ["CREATE", "UPDATE"]
@@ -39,11 +51,7 @@ _OPERATED: Final = (
 _IGNORED: Final = f"object.metadata.?annotations[?'{SUSPEND_IGNORED_ANNOTATION}'].orValue('')"
 _MANAGED: Final = f"namespaceObject.metadata.?labels[?'{MANAGED_LABEL}'].orValue('') == 'true'"
 _VERSION: Final = "string(oldObject.metadata.resourceVersion)"
-_NOTE: Final = (
-    "(object.metadata.?annotations.hasValue() ? [JSONPatch{op: 'add', path: '/metadata/annotations/"
-    f"{SUSPEND_IGNORED_ANNOTATION.replace('/', '~1')}', value: {_VERSION}}}] : [JSONPatch{{op: 'add', "
-    f"path: '/metadata/annotations', value: {{'{SUSPEND_IGNORED_ANNOTATION}': {_VERSION}}}}}])"
-)
+_NOTE: Final = f"({_added('annotations', SUSPEND_IGNORED_ANNOTATION, _VERSION)})"
 """Note on an object that a change of the field that stops it had no effect: a warning follows from it."""
 _GARBAGE_COLLECTORS: Final = (
     "['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']"
@@ -66,6 +74,7 @@ def policies(kind: JobKind, kinds: Collection[JobKind]) -> Iterator[Json]:
     own = _rule(resource.group, resource.version, resource.plural)
     yield from _bound("Mutating", kind, name, _mutating(kind, kinds), [own])
     yield from _bound("Validating", kind, name, _validating(kind, kinds), [own])
+    yield from _bound("Mutating", kind, f"{name}-default-queue", _by_default(kind, kinds), [own])
     scale = _rule(resource.group, resource.version, f"{resource.plural}/scale")
     yield from _bound("Validating", kind, f"{name}-scale", _of_scale(kind), [scale])
     marked = PodSetRules(kind, kinds).marked_in_related()
@@ -127,6 +136,37 @@ def _mutating(kind: JobKind, kinds: Collection[JobKind]) -> Json:
     return {
         "reinvocationPolicy": "IfNeeded",
         "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+
+
+def _by_default(kind: JobKind, kinds: Collection[JobKind]) -> Json:
+    """An object that names no queue is queued in the default one of its namespace, as Jobs are.
+
+    A change that takes the queue's name off has it put in its place. A child is counted with its owner.
+    """
+    resource, stopped = kind.spec.resource, _literal(kind.spec.suspend.stopped)
+    unnamed = f"object.metadata.?labels[?'{QUEUE_LABEL}'].orValue('') == ''"
+    counted = f"({_suspension(kind, 'object')} == {stopped} || {PodSetRules(kind, kinds).marked('object')})"
+    conditions = {
+        "names-no-queue": unnamed,
+        "new-or-queued-before": f"request.operation == 'CREATE' || !({_of_old(unnamed)})",
+        "not-being-deleted": "!object.metadata.?deletionTimestamp.hasValue()",
+        "not-a-counted-child": f"!({counted} && {_OPERATED})",
+    }
+    queue = f"string(namespaceObject.metadata.?labels[?'{DEFAULT_QUEUE_LABEL}'].orValue(''))"
+    label = _added("labels", QUEUE_LABEL, "variables.queue")
+    mark = _added("annotations", BY_DEFAULT_ANNOTATION, "variables.queue")
+    stop = _patch(steps(kind.spec.suspend.path), stopped)
+    made = f"({mark}) + ({stop})"
+    patch = f"variables.queue == '' ? [] : ({label}) + (request.operation == 'CREATE' ? {made} : [])"
+    selector = {"matchExpressions": [{"key": DEFAULT_QUEUE_LABEL, "operator": "Exists"}]}
+    rules = [_rule(resource.group, resource.version, resource.plural)]
+    return {
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {"namespaceSelector": selector, "resourceRules": rules},
+        "matchConditions": [_NOT_THE_CONTROLLER, *_conditions(conditions)],
+        "variables": [{"name": "queue", "expression": queue}],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
     }
 

@@ -28,6 +28,7 @@ from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
+from admitter.policy.local_queue_rules import UNKNOWN, LocalQueueRule, rule_of
 from admitter.policy.messages import Use
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
@@ -116,6 +117,7 @@ class Catalog:
         self._read: dict[str, _ParsedQueue] = {}
         self._in_cohort: defaultdict[str, set[str]] = defaultdict(set)
         self._queues: dict[str, QueueEntry] = {}
+        self.local_queue_rules: dict[str, LocalQueueRule] = {}  # as they are written now, by ClusterQueue
         self._changed_queues: set[str] = set()
         self._changed_cohorts: set[str] = set()
         self._gone_flavors: set[str] = set()
@@ -219,10 +221,14 @@ class Catalog:
             if not self._in_cohort[known.cohort]:
                 del self._in_cohort[known.cohort]
         self._roots.queue_written(name)
+        self.local_queue_rules.pop(name, None)
         if view is None:
             return
         made, wrong = parsed(ClusterQueue, view)
         wrong = unreadable(self._world.cluster_queues, view.key) or wrong
+        rule = rule_of(made) if made is not None and wrong is None else UNKNOWN
+        if rule is not None:
+            self.local_queue_rules[name] = rule
         if made is None or wrong is not None:  # it admits nothing, but lends and counts as before
             valid = known if before is not None and before.uid == view.uid else None
             read = _ParsedQueue(view.uid, QueueEntry(wrong), valid)

@@ -9,8 +9,13 @@ from admitter.client.store import Key, Store
 
 Defect = tuple[ActiveReason, str]  # a reason, and a sentence
 
-HARMLESS: Final = frozenset({ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NAMESPACE_NOT_MANAGED})
-"""Defects of an elastic quota with which it is in force all the same."""
+HARMLESS: Final = frozenset(
+    {
+        *(ActiveReason.NAMESPACE_NOT_FOUND, ActiveReason.NAMESPACE_NOT_MANAGED),
+        ActiveReason.LOCAL_QUEUE_TAKEN,
+    }
+)
+"""Defects of an elastic quota or a ClusterQueue with which it is in force all the same."""
 
 
 def parsed(kind: type[R], view: ObjectView) -> tuple[R | None, Defect | None]:

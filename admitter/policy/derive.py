@@ -22,6 +22,7 @@ from admitter.names import (
 )
 from admitter.policy.catalog import Catalog
 from admitter.policy.injection import original_template
+from admitter.policy.priorities import CLASS_FIELD, pods_class, priority_of
 from admitter.quantities.amounts import InvalidQuantityError
 
 
@@ -33,10 +34,9 @@ def workload_spec(job: JobView, world: World) -> Json:
     """
     assert job.queue is not None
     spec: Json = {"queueName": job.queue, "podSets": _pod_sets(job, world)}
-    spec["priority"], name = priority_of(job, world)
-    if name:
-        spec["priorityClassName"] = name
-    return spec
+    spec["priority"] = priority_of(job, world)
+    named = {"priorityClassName": pods_class(job, world), CLASS_FIELD: job.priority_class}
+    return spec | {field: name for field, name in named.items() if name}
 
 
 def metadata_for(job: JobView, world: World) -> Json:
@@ -167,14 +167,3 @@ def _derived(name: str, template: bytes, count: int, limits: bytes, classes: byt
     if weights.weight([made]) > weights.HEAVIEST:
         raise InvalidQuantityError(weights.MESSAGE)
     return made
-
-
-def priority_of(job: JobView, world: World) -> tuple[int, str]:
-    """Value and name of a Job's PriorityClass, or of the one that is the default of all."""
-    name = job.template.get("priorityClassName")
-    if name:
-        chosen = world.priority_classes.get(("", name))
-    else:
-        defaults = [c for c in world.priority_classes if c.body.get("globalDefault")]
-        chosen = min(defaults, key=lambda c: c.body["value"], default=None)
-    return (chosen.body["value"], chosen.name) if chosen is not None else (0, name or "")

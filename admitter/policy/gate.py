@@ -25,6 +25,7 @@ from admitter.policy.defects import HARMLESS
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
 from admitter.policy.pod_groups import REMADE_SECONDS, complaint
+from admitter.policy.priorities import CLASS_FIELD, not_for, valued
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
@@ -71,8 +72,8 @@ class Gate:
             InvalidQuantityError: its requests can't be counted.
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
-        gpus = self._catalog.gpus
-        return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
+        spec, gpus = valued(workload.spec, self._world), self._catalog.gpus
+        return workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
 
     def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
         """As `competitor`; None if its requests can't be counted, or what it is now can't be read.
@@ -188,7 +189,14 @@ class Gate:
         name = job.template.get("priorityClassName")
         if name and self._world.priority_classes.get(("", name)) is None:
             return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
-        return self._startable(job)
+        return self._unknown_class(job.priority_class) or self._startable(job)
+
+    def _unknown_class(self, name: str) -> Waiting | None:
+        """Why what names a WorkloadPriorityClass waits for it to be there; an empty name is none."""
+        if not name or self._world.workload_classes.get(("", name)) is not None:
+            return None
+        words = f"its WorkloadPriorityClass {name} does not exist"
+        return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, words)
 
     def _startable(self, job: JobView) -> Waiting | None:
         if job.deleting:
@@ -208,7 +216,10 @@ class Gate:
         return self._world.unknown_kind(title, group) if known else None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
-        """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""
+        """A Workload without a Job has the priority of its class: its user can't choose another.
+
+        That of a WorkloadPriorityClass counts as it is, whatever the Workload says.
+        """
         if workload.job is not None:
             words = self._unknown(workload.job[0], workload.group)
             if words is None:
@@ -219,6 +230,8 @@ class Gate:
         found = self._world.priority_classes.get(("", name)) if name else None
         if name and found is None:
             return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        if workload.spec.get(CLASS_FIELD):
+            return self._unknown_class(workload.spec[CLASS_FIELD])
         value = found.body["value"] if found is not None else 0
         if workload.spec.get("priority", 0) != value:
             source = f"its PriorityClass {name}" if name else "a Workload without priorityClassName"
@@ -232,7 +245,8 @@ class Gate:
         name, namespace = workload.queue, workload.namespace
         quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
         if quota is not None:
-            return self._for_kubernetes(workload, str(quota), None) or self._elastic(namespace, quota)
+            refused = self._for_kubernetes(workload, str(quota), None) or self._of_its_class(workload, "")
+            return refused or self._elastic(namespace, quota)
         local_queue = self._world.local_queues.get((namespace, name))
         if local_queue is None:
             return self._without_queue(namespace, name)
@@ -255,7 +269,20 @@ class Gate:
                 words = f"its PriorityClass is {chosen}, but {title} takes {taken}"
                 return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
         listed = cluster_queue.spec.get("priorityClasses") if cluster_queue is not None else None
-        return self._for_kubernetes(workload, queue_title(queue), listed or ()) or queue
+        refused = self._for_kubernetes(workload, queue_title(queue), listed or ())
+        return refused or self._of_its_class(workload, queue) or queue
+
+    def _of_its_class(self, workload: WorkloadView, queue: str) -> Waiting | None:
+        """Why a Workload may not use its WorkloadPriorityClass in a ClusterQueue; "" is an elastic quota."""
+        name, namespace = workload.spec.get(CLASS_FIELD), workload.namespace
+        found = self._world.workload_classes.get(("", name)) if name else None
+        if found is None:
+            return None
+        other = not_for(found, queue, self._world.labels_of(namespace), namespace)
+        if not other:
+            return None
+        words = f"its WorkloadPriorityClass {name} is not for {other}"
+        return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
 
     @staticmethod
     def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str] | None) -> Waiting | None:

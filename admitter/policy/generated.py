@@ -27,6 +27,7 @@ class Origin(StrEnum):
     ANNOTATIONS = "annotations"
     PLACEMENT = "placement"
     PERSON = "person"  # a Job too, but by the name of a user or group
+    CLUSTER_QUEUE = "cluster-queue"  # a ClusterQueue, in the namespaces that it selects
 
 
 def owner(kind: str, name: str, uid: str, api_version: str = "v1") -> Json:

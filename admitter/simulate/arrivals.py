@@ -34,7 +34,7 @@ class Arrivals:
         self._world = snapshot.world
         self._catalog = snapshot.catalog
         self._lifecycles = lifecycles
-        self._generator = SimulatedGenerator(self._world)
+        self._generator = SimulatedGenerator(self._world, self._catalog.local_queue_rules)
         self._placing = Placing(self._world, self._catalog)
         self._objects = Objects(self._world)
         self._pods = PodArrivals(snapshot, self._objects, lifecycles, self._invalid)
@@ -42,6 +42,7 @@ class Arrivals:
         self._now = timeline.start
         self._unqueued: dict[Key, Json] = {}
         self._arriving: set[Key] = set()
+        self._namespaces = 0  # how many there were when LocalQueues were looked at
 
     @property
     def to_come(self) -> int:
@@ -58,6 +59,7 @@ class Arrivals:
         defined = False
         while self._changes and self._changes[-1].time <= now:
             defined |= self._apply(self._changes.pop())
+        defined |= len(self._world.namespaces) > self._namespaces > 0
         if defined:
             self._generate()
         self._pods.take_in(now)
@@ -117,7 +119,15 @@ class Arrivals:
         """Create the queues that namespaces ask for, once all changes of this moment are applied."""
         for manifest, gone in self._generator.due():
             self._apply(Change(self._now, 0, manifest, gone))
+        for manifest, gone in list(self._generator.by_rules(self._is_empty)):
+            self._apply(Change(self._now, 0, manifest, gone))
+        self._namespaces = len(self._world.namespaces)
         self.errors += self._generator.defects()
+
+    def _is_empty(self, local_queue: Key) -> bool:
+        """Whether nothing waits or runs by a LocalQueue."""
+        views = (item.view for item in self._lifecycles.items.values() if item.phase is not Phase.FINISHED)
+        return all((view.namespace, view.queue) != local_queue for view in views)
 
     def _node(self, raw: Json, key: Key, *, gone: bool) -> None:
         if gone:
@@ -212,6 +222,7 @@ class Arrivals:
         """Definitions have changed: check all waiting workloads again, and empty drained queues."""
         for item in self._lifecycles.items.values():
             if item.phase.runs:
+                self._lifecycles.revalue(item)
                 yield from self._lifecycles.drain(item, self._now)
             elif item.phase is not Phase.FINISHED and not item.unplaced:
                 if item.job is not None:

@@ -24,6 +24,7 @@ from admitter.engine.tree_cycle import Plan
 from admitter.policy.gate import Waiting
 from admitter.policy.intake import gives_back
 from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, planned_eviction
+from admitter.policy.priorities import value_now, valued
 from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
@@ -146,7 +147,8 @@ class Lifecycles:
 
     def _competitor(self, item: Item, queue: str) -> Workload:
         view, gpus = item.view, self._catalog.gpus
-        return workloads.workload(view.uid, view.namespace, queue, view.spec, self.age(item), gpus)
+        spec = valued(view.spec, self._snapshot.world)
+        return workloads.workload(view.uid, view.namespace, queue, spec, self.age(item), gpus)
 
     def finish(self, now: float) -> Iterator[Event]:
         """End the workloads with a runtime that is over."""
@@ -158,6 +160,15 @@ class Lifecycles:
                 item.stop(now)
                 self._engine.apply(Release(end.uid))
                 yield _event(now, "Finished", item, "JobSucceeded")
+
+    def revalue(self, item: Item) -> None:
+        """Let a workload that runs have the priority that its WorkloadPriorityClass has now."""
+        held = self._engine.ledger.held(item.view.uid)
+        value = value_now(item.view.spec, self._snapshot.world)
+        if held is None or held.workload is None or held.workload.priority == value:
+            return
+        known = replace(held.workload, priority=value)
+        self._engine.apply(Reserve(held.holder, held.admission, known, held.since, held.namespace))
 
     def drain(self, item: Item, now: float) -> Iterator[Event]:
         """Evict a workload that runs in a queue that is drained."""

@@ -1,10 +1,11 @@
 """Reads manifests as a user would apply them, and orders them on a timeline."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Final
 
 from admitter.api.base import Resource, problems
@@ -15,7 +16,9 @@ from admitter.documents import ManifestError, documents, generated_names, title
 from admitter.kinds import KindError
 from admitter.names import (
     API_VERSION,
+    DEFAULT_QUEUE_LABEL,
     EXPECTED_RUNTIME_ANNOTATION,
+    MANAGED_LABEL,
     SIMULATED_AT_ANNOTATION,
     SIMULATED_RUNTIME_ANNOTATION,
     SIMULATED_UNTIL_ANNOTATION,
@@ -42,6 +45,7 @@ READ: Final = {
 
 SNAPSHOT: Final = (API_VERSION, "Snapshot")
 ELASTIC_QUOTA: Final = (API_VERSION, "ElasticQuota")
+NAMESPACE: Final = ("v1", "Namespace")
 
 NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job", "Pod"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
@@ -88,7 +92,8 @@ def read(
     `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
     begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`. The
     `job_kinds` of a cluster are known, as are those of a snapshot. Pods that name no queue are left out where
-    no quota here or in a snapshot manages all pods; `all_pods_in` are further namespaces where one does.
+    no quota here or in a snapshot manages all pods, and there is no default queue; `all_pods_in` are further
+    namespaces where pods are counted.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
@@ -105,6 +110,9 @@ def read(
     )
     quotas = (each for _, each in everything if isinstance(each, dict) and _kind_of(each) == ELASTIC_QUOTA)
     managing = {*all_pods_in, *managing_all_pods([*quotas, *chain(*map(_quotas_in, snapshots))], namespace)}
+    spaces = (each for each in map(itemgetter(1), everything) if isinstance(each, dict))
+    namespaces = [each for each in spaces if _kind_of(each) == NAMESPACE]
+    managing |= {*with_default_queues([*namespaces, *chain(*map(_namespaces_in, snapshots))])}
     is_queued = partial(_is_queued, managing=managing, default=namespace)
     for number, (place, manifest) in enumerate(everything):
         if number in names:
@@ -142,6 +150,30 @@ def managing_all_pods(quotas: Iterable[object], default: str = "") -> Iterator[s
         )
         if isinstance(spec, dict) and isinstance(metadata, dict) and spec.get("manageAllPods"):
             yield str(metadata.get("namespace") or default)
+
+
+def with_default_queues(namespaces: Iterable[object]) -> Iterator[str]:
+    """The namespaces where pods that name no queue have a default one; nothing about these is checked yet."""
+    for namespace in namespaces:
+        metadata = namespace.get("metadata") if isinstance(namespace, dict) else None
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        if isinstance(metadata, dict) and isinstance(labels, dict) and default_queue_of_pods(labels):
+            yield str(metadata.get("name"))
+
+
+def default_queue_of_pods(labels: Mapping[str, str]) -> str:
+    """The default queue of pods in a namespace with these labels; empty if they have none.
+
+    It is managed, so that each of its pods has a queue.
+    """
+    return labels.get(DEFAULT_QUEUE_LABEL, "") if labels.get(MANAGED_LABEL) == "true" else ""
+
+
+def _namespaces_in(snapshot: Json) -> list[object]:
+    """The namespaces in a document that should be a snapshot."""
+    objects = snapshot.get("objects")
+    found = objects.get("namespaces") if isinstance(objects, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _quotas_in(snapshot: Json) -> list[object]:

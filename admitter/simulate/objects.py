@@ -33,6 +33,7 @@ class Objects:
             "ResourceQuota": world.resource_quotas,
             "LimitRange": world.limit_ranges,
             "PriorityClass": world.priority_classes,
+            "WorkloadPriorityClass": world.workload_classes,
             "RuntimeClass": world.runtime_classes,
             "ResourceFlavor": world.flavors,
             "Cohort": world.cohorts,

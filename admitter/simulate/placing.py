@@ -3,18 +3,21 @@
 They find one for each Job that names none, and make those of namespaces that bring their own quota.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.api.conditions import ConditionType, PlacementReason
 from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import World
-from admitter.names import ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, QUEUE_ALIAS_LABEL
+from admitter.client.store import Key
+from admitter.names import DEFAULT_QUEUE_LABEL, ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, QUEUE_ALIAS_LABEL
+from admitter.policy import local_queue_rules
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import Defect
 from admitter.policy.gate import Waiting
 from admitter.policy.generated import KINDS
+from admitter.policy.local_queue_rules import LocalQueueRule
 from admitter.policy.plans import NamespacePlan, generated, plan, surroundings
 from admitter.quotas.placement import PlacementError, place
 from admitter.simulate.manifests import Invalid
@@ -42,14 +45,16 @@ class Placing:
     def find(self, job: JobView, *, new: bool, waits: bool) -> Found | Waiting | None:
         """The queue of a Job that names none, or why it waits for one; None: no rule applies to it.
 
-        Only of a Job that comes at this moment (`new`) another system's label counts.
+        Only of a Job that comes at this moment (`new`) another system's label counts, and the default queue
+        of its namespace.
         """
         assert job.submission is not None, "it names no queue"
         alias = job.submission.labels.get(QUEUE_ALIAS_LABEL)
         if new and alias and self._world.local_queues.get((job.namespace, alias)) is not None:
             return Found(alias)
-        if self._catalog.elastic.manages(job):
-            return Found(ELASTIC_QUOTA_QUEUE)
+        default = self._world.labels_of(job.namespace).get(DEFAULT_QUEUE_LABEL, "") if new else ""
+        if named := ELASTIC_QUOTA_QUEUE if self._catalog.elastic.manages(job) else default:
+            return Found(named)
         policies = self._catalog.placement
         policy = policies.governing(job.namespace)
         if policy is None:
@@ -77,9 +82,13 @@ def since_now(before: ObjectView, spec: Json, now: str) -> Json:
 class SimulatedGenerator:
     """Says which objects to create and delete for namespaces; the simulation does so at once."""
 
-    def __init__(self, world: World) -> None:
-        """Defects that the world has already are not reported."""
+    def __init__(self, world: World, rules: Mapping[str, LocalQueueRule]) -> None:
+        """Defects that the world has already are not reported.
+
+        `rules` are those of ClusterQueues, by name, as they are written now.
+        """
         self._world = world
+        self._rules = rules
         self._defects = self._wrong()
 
     def due(self) -> Iterator[tuple[Json, bool]]:
@@ -90,6 +99,16 @@ class SimulatedGenerator:
             for plural, view in made.delete:
                 metadata = {"namespace": view.namespace, "name": view.name}
                 yield {"kind": KINDS[plural], "metadata": metadata}, True
+
+    def by_rules(self, is_empty: Callable[[Key], bool]) -> Iterator[tuple[Json, bool]]:
+        """The same of the LocalQueues that ClusterQueues ask for; those in which something is stay."""
+        for namespace in list(self._world.namespaces) if self._rules else ():
+            made = local_queue_rules.plan(self._world, self._rules, namespace.name, is_empty)
+            for wanted in made.put:
+                yield wanted.manifest(), False
+            for view in made.delete:
+                metadata = {"namespace": view.namespace, "name": view.name}
+                yield {"kind": KINDS[local_queue_rules.PLURAL], "metadata": metadata}, True
 
     def defects(self) -> Iterator[Invalid]:
         """New defects of the annotations of namespaces."""

@@ -2,7 +2,8 @@
 
 Previous step: `admitter.simulate.pods` has made pods of manifests. What no simulated API server would keep is
 an error: a pod of a queue that is not there by Kueue's label, and one that its group has no place for.
-A pod that names no queue is its elastic quota's if that manages all pods, and else left alone.
+A pod that names no queue is its elastic quota's if that manages all pods, or goes to the default queue of its
+managed namespace, and is else left alone.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.items import Item, Key
 from admitter.simulate.lifecycles import Lifecycles
-from admitter.simulate.manifests import Invalid, runtime
+from admitter.simulate.manifests import Invalid, default_queue_of_pods, runtime
 from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.pods import MADE_OF, as_created
 
@@ -90,6 +91,8 @@ class PodArrivals:
             own = alias
         elif not own and self._elastic.manages_pods(namespace) and not raw["spec"].get("nodeName"):
             own = ELASTIC_QUOTA_QUEUE
+        elif not own and not raw["spec"].get("nodeName") and not metadata.get("ownerReferences"):
+            own = default_queue_of_pods(self._world.labels_of(namespace))
         if own:
             return {**raw, "metadata": {**metadata, "labels": {**labels, QUEUE_LABEL: own}}}
         if QUEUE_ALIAS_LABEL in labels and QUEUE_LABEL not in labels:

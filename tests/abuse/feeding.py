@@ -46,6 +46,7 @@ _WIDE: Final = {
     "resourceflavors": OWN,
     "placementpolicies": OWN,
     "jobkinds": OWN,
+    "workloadpriorityclasses": OWN,
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
     "runtimeclasses": "/apis/node.k8s.io/v1",
 }
@@ -107,10 +108,11 @@ def planned(seed: int, number: int) -> Iterator[Fed]:
 
 
 async def build(api: Api) -> None:
-    """Make the namespace of the changed objects, and a queue that is in order for them."""
+    """Make the namespace of the changed objects, and a queue and a class that are in order for them."""
     await api.create(f"{CORE}/namespaces", {"metadata": {"name": NAMESPACE}})
     await api.create(f"{OWN}/resourceflavors", resource_flavor(QUEUE, ON_DEMAND))
     await api.create(f"{OWN}/clusterqueues", cluster_queue(QUEUE, {"cpu": {QUEUE: CPUS}}))
+    await api.create(f"{OWN}/workloadpriorityclasses", KINDS["workloadpriorityclasses"]("", QUEUE))
     for name in ("main", "whole"):
         made = local_queue(NAMESPACE, QUEUE, name)
         await api.create(f"{OWN}/namespaces/{NAMESPACE}/localqueues", made)

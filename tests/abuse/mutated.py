@@ -7,6 +7,7 @@ promised.
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -26,10 +27,11 @@ from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.server import commit, machine
 from tests.abuse import experiments, feeding, neighbours
 from tests.abuse.in_flight import InFlight
+from tests.abuse.samples import QUEUE
 from tests.abuse.waiting import until
 from tests.cluster.objects import job
 from tests.cluster.pages import ACCOUNT, ADDRESS, DEPLOYED, Web
-from tests.faults.api import BATCH, Api, everything_allowed
+from tests.faults.api import BATCH, CORE, OWN, Api, everything_allowed
 from tests.faults.controlled import Controlled, controlled
 from tests.faults.keeper import ROOT
 from tests.faults.loop import run
@@ -66,7 +68,7 @@ class Outcome:
         errors: lines of logs with an exception.
         guarded: how often the guarded place met one.
         unreadable: how often it was logged that an object can't be read.
-        lost: whether a Job for all of the quota did not run in the end.
+        lost: what there was of a Job for all of the quota, if it did not run in the end.
     """
 
     seed: int
@@ -84,7 +86,7 @@ class Outcome:
     errors: list[str] = field(default_factory=list)
     guarded: int = 0
     unreadable: int = 0
-    lost: bool = False
+    lost: str = ""
 
     @property
     def wrong(self) -> list[str]:
@@ -98,7 +100,7 @@ class Outcome:
         )
         words += [f"wrong answer: {answer}" for answer in self.answers.wrong]
         words += [f"nothing read {name}" for name in self.told.unseen]
-        words += ["a Job for all of the quota did not run: some of it is lost"] if self.lost else []
+        words += [f"a Job for all of the quota did not run: {self.lost}"] if self.lost else []
         return words
 
 
@@ -127,7 +129,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
                 token = await asyncio.to_thread(_token, plane)
                 web = await _served(folder / "page.log", token)
                 await _course(api, people, flight, outcome, (web, token, asking, folder))
-                outcome.lost = not await _whole(api)
+                outcome.lost = await _lost(api)
             ended = {
                 "the controller": not controller.process.is_running(),
                 "the page": process.poll() is not None,
@@ -184,8 +186,8 @@ def _is_read(log: Path, token: str) -> bool:
     return status == 200 and "sound-narrow" in str(found)
 
 
-async def _whole(api: Api) -> bool:
-    """Whether a Job for all that the changed ones could use runs once they are gone."""
+async def _lost(api: Api) -> str:
+    """What there is of a Job for all that the changed ones could use, unless it runs once they are gone."""
     collection = f"{BATCH}/namespaces/{feeding.NAMESPACE}/jobs"
     made = job(feeding.NAMESPACE, "whole", requests={"cpu": feeding.CPUS}, queue="whole")
     await api.create(collection, made)
@@ -193,7 +195,20 @@ async def _whole(api: Api) -> bool:
     async def ran() -> bool:
         return bool((await api.get(f"{collection}/whole")).get("status", {}).get("succeeded"))
 
-    return await until(ran, WHOLE_SECONDS)
+    return "" if await until(ran, WHOLE_SECONDS) else json.dumps(await _left(api))
+
+
+async def _left(api: Api) -> Json:
+    """What may use the quota of changed Jobs: the statuses in their namespace, and of their queue."""
+    inside = f"namespaces/{feeding.NAMESPACE}"
+    paths = (f"{BATCH}/{inside}/jobs", f"{OWN}/{inside}/workloads", f"{CORE}/{inside}/pods")
+    left = {
+        f"{path.rpartition('/')[2]} {each['metadata']['name']}": each.get("status")
+        for path in paths
+        for each in (await api.get(path))["items"]
+    }
+    queue = await api.get(f"{OWN}/clusterqueues/{QUEUE}")
+    return left | {f"clusterqueues {QUEUE}": queue.get("status")}
 
 
 def _logs(controller: Controlled, page: Path, outcome: Outcome) -> None:

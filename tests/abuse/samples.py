@@ -25,6 +25,7 @@ def _named(version: str, kind: str, name: str, namespace: str | None = None, **m
 def job(namespace: str, name: str) -> Json:
     """A Job with all the marks that a Job may have."""
     made = objects.job(namespace, name, pods=2, seconds=1, backoffLimit=0, activeDeadlineSeconds=600)
+    made["metadata"]["labels"] |= {"kueue.x-k8s.io/priority-class": QUEUE}
     made["metadata"]["annotations"] = {
         "admitter.dev/expected-runtime": "5m",
         "yunikorn.apache.org/user.info": '{"user": "bob", "groups": ["dev"]}',
@@ -102,9 +103,10 @@ def local_queue(namespace: str, name: str) -> Json:
 
 
 def cluster_queue(_namespace: str, name: str) -> Json:
-    """A ClusterQueue in a cohort."""
+    """A ClusterQueue in a cohort, which asks for LocalQueues in no namespace that there is."""
     preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority", "gracePeriod": "10s"}
     more: Json = {"cohort": f"{MARK}cohort", "preemption": preemption, "fairSharing": {"weight": "2"}}
+    more["localQueues"] = {"name": "made", "namespaceSelector": {"matchLabels": {"made": name}}}
     return objects.cluster_queue(name, {"cpu": {QUEUE: "2"}}, **more)
 
 
@@ -195,6 +197,13 @@ def job_kind(_namespace: str, name: str) -> Json:
     return _named(objects.ADMITTER, "JobKind", name, spec=spec | {"finished": over})
 
 
+def workload_priority_class(_namespace: str, name: str) -> Json:
+    """A WorkloadPriorityClass for some queues and namespaces."""
+    selector = {"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "free", "operator": "Exists"}]}
+    spec = {"value": 100, "clusterQueues": [QUEUE], "namespaceSelector": selector, "description": "urgent"}
+    return _named(objects.ADMITTER, "WorkloadPriorityClass", name, spec=spec)
+
+
 def lease(_namespace: str, name: str) -> Json:
     """A Lease of a controller that there is not."""
     spec = {"holderIdentity": "none", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
@@ -224,6 +233,7 @@ KINDS: Final[dict[str, Callable[[str, str], Json]]] = {
     "priorityclasses": priority_class,
     "runtimeclasses": runtime_class,
     "jobkinds": job_kind,
+    "workloadpriorityclasses": workload_priority_class,
     "leases": lease,
 }
 """How a valid one is made, from a namespace and a name, by the plural of each kind that is read."""

@@ -25,7 +25,7 @@ WRONG = {
     "1 sound Jobs waited more than 2.0 s, 2.50 s": {"waits": [0.1, 2.5]},
     "wrong answer: explain: {'state': 'Admitted'}": {"answers": answers()},
     "nothing read mut-1": {"told": Told(unseen=["mut-1"])},
-    "a Job for all of the quota did not run: some of it is lost": {"lost": True},
+    "a Job for all of the quota did not run: {'jobs whole': {}}": {"lost": "{'jobs whole': {}}"},
 }
 
 

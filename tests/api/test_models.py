@@ -181,4 +181,5 @@ def test_every_kind_is_named_by_a_short_name_of_its_own() -> None:
         "pp",
         "rf",
         "wl",
+        "wpc",
     ]

@@ -32,7 +32,7 @@ from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
-from tests.conftest import SHARING
+from tests.conftest import SHARING, group_of
 from tests.programs import KUBERNETES
 
 
@@ -167,15 +167,15 @@ def own(
     Some modules share one, so that fewer control planes start; it ends with the last of them.
     """
     name = request.path.name
-    group = next((group for group, files in SHARING.items() if name in files), name)
+    group = group_of(name) or name
     if group not in _clusters:
         where = tmp_path_factory.mktemp("own") / "plane"
         _clusters[group] = DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES)
-        asyncio.run(_install(_clusters[group]))
+    asyncio.run(_install(_clusters[group]))  # also if another module has removed parts of it
     yield _clusters[group]
     _done.add(name)
     asked = {item.path.name for item in request.session.items if "own" in getattr(item, "fixturenames", ())}
-    if asked & SHARING.get(group, {name}) <= _done:
+    if asked.intersection(SHARING.get(group, (name,))) <= _done:
         _clusters.pop(group).stop()
 
 

@@ -29,8 +29,8 @@ SOON_SECONDS = 10
 """It answers a change in less than one, on a machine with nothing else to do."""
 AWAY_SECONDS = 20
 """The successor of a killed process starts, waits for four seconds, and may be killed too."""
-_keepers: list["subprocess.Popen[bytes]"] = []
-"""Processes that outlive the process that started them: they end when the test run does."""
+_keepers: dict[Path, "subprocess.Popen[bytes]"] = {}
+"""What starts a controller again, by its folder: it outlives the process that started it, not the run."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,13 @@ class Controller:
             os.kill(int(number), signal.SIGKILL)
         return number
 
+    def stop(self) -> None:
+        """End it and what starts it again; only for the process that called `start`."""
+        keeper = _keepers.pop(self.folder)
+        keeper.kill()
+        keeper.wait()
+        self.kill()
+
     def restart(self) -> None:
         """Kill it, and wait until another one knows what there is."""
         killed = self.kill()
@@ -97,7 +104,7 @@ class Controller:
         cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "kubeconfig")
         command = [sys.executable, "-m", "tests.cluster.controller", str(folder), str(owner)]
         with (folder / "log").open("ab") as log:
-            _keepers.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+            _keepers[folder] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         # A test may kill it at once, and on a busy machine its process takes a while to come.
         eventually((folder / "pid").exists, what="the process of the controller")
         return cls(folder)
@@ -136,17 +143,22 @@ def _keep_running(folder: Path, owning: psutil.Process, kubeconfig: Path) -> Non
     command = [sys.executable, "-m", "admitter", "run", "--kubeconfig", str(kubeconfig)]
     command += ["--bind", "127.0.0.1:0"]
     while owning.is_running():
-        (folder / "began").write_text(str((folder / "log").stat().st_size))
+        _write_at_once(folder / "began", str((folder / "log").stat().st_size))
         with subprocess.Popen(command) as process:
-            number = folder / "pid.new"
-            number.write_text(str(process.pid))
-            number.rename(folder / "pid")
+            _write_at_once(folder / "pid", str(process.pid))
             while process.poll() is None:
                 time.sleep(0.1)
                 if not owning.is_running() or owning.status() == psutil.STATUS_ZOMBIE:
                     process.kill()
                     return
         note(folder / "ended", str(process.pid))
+
+
+def _write_at_once(file: Path, text: str) -> None:
+    """Write a file that no reader ever finds empty."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.rename(file)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,6 +201,16 @@ class Team:
         return {
             e["reason"]: e["message"] for e in found if e["source"].get("component") == "admitter-controller"
         }
+
+    def hears(self, told: Callable[[], object], kills: int, what: str) -> None:
+        """Wait for events: those that a killed controller has not written yet are lost.
+
+        Args:
+            told: whether the events are there.
+            kills: how many controllers tests had killed before anything happened that they tell of.
+            what: the events in words.
+        """
+        eventually(lambda: told() or self.controller.kills > kills, what=what)
 
     def close(self) -> None:
         """Delete all that it made; nothing waits for the end of it."""

@@ -12,7 +12,7 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-JOBS = scaled(300, 1000)
+JOBS = scaled(200, 1000)
 SHARE_SECONDS = 120
 """In which ten Jobs of one second end, four at a time, beside the burst, that takes longer."""
 

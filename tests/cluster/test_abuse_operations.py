@@ -7,12 +7,13 @@ import pytest
 from tests.abuse.harness import Outcome, play
 from tests.abuse.report import markdown, summary
 from tests.cluster.direct import DirectPlane
+from tests.cluster.scale import scaled
 from tests.faults.loop import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SEED = 1
-OPERATIONS = 700
+OPERATIONS = scaled(500, 700)
 A_SECOND = 50.0
 KILLS = 1
 

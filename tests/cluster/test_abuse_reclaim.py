@@ -15,7 +15,7 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-ATTACK_SECONDS = scaled(12, 20)
+ATTACK_SECONDS = scaled(8, 20)
 MOST_EVICTIONS = 4
 """Two by the rule, after 0 and 10 seconds; as many more each time that another test kills the controller."""
 WAITS = "PreemptionBackedOff"

@@ -19,15 +19,15 @@ from tests.faults.rules import Rule, cut_after, cut_before, slow, throttled
 pytestmark = pytest.mark.cluster
 
 QUEUES = ("strict", "left", "right")
-JOBS_A_QUEUE = scaled(28, 42)
-LOSING_JOBS = scaled(21, 35)
+JOBS_A_QUEUE = scaled(18, 42)
+LOSING_JOBS = scaled(15, 35)
 """As many a queue while answers are lost."""
 CPU = 24
 LARGE = 16
 LARGE_EVERY = 14
 NEARLY_ALL = CPU - 2
 """What is in use at some moment, even if each write is tried twice while Jobs end."""
-REFUSED_SECONDS = scaled(20, 30)
+REFUSED_SECONDS = scaled(14, 30)
 CAN_WAIT = {"event", "reason", "queue status"}
 
 

@@ -59,7 +59,9 @@ def lab(own: ControlPlane, owner: int, tmp_path_factory: pytest.TempPathFactory)
     kubeconfig = own.service_account_kubeconfig("lab", "operator", folder / "operator")
     command = [sys.executable, "-m", "tests.cluster.experiment_operator", str(kubeconfig)]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as operator:
-        yield Controller.start(folder / "controller", own, owner)
+        controller = Controller.start(folder / "controller", own, owner)
+        yield controller
+        controller.stop()
         operator.kill()
 
 

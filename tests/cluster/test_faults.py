@@ -11,13 +11,18 @@ from tests.faults.loop import run
 from tests.faults.plan import KINDS, OF_FOLLOWERS, failover, plan
 from tests.faults.report import markdown, summary
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(900),
+    # A connection that is being opened when the API server is killed is closed when it is collected.
+    pytest.mark.filterwarnings("ignore:unclosed (transport|<socket):ResourceWarning"),
+]
 
 SEED = 8
 SECONDS = 45.0
-JOBS = 150
+JOBS = scaled(100, 150)
 REPLICAS = 2
-KILLS = scaled(4, 10)
+KILLS = scaled(2, 10)
 JOBS_A_SECOND = 25
 KILL_SECONDS = 5.5
 """From one to the next: another replica leads after four, if the machine has nothing else to do."""

@@ -23,7 +23,7 @@ from tests.cluster.waiting import eventually
 from tests.faults.proxy import FaultProxy
 from tests.faults.rules import Rule, held_up
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 Start = Callable[[Path, Path], Replica]
 

@@ -18,6 +18,7 @@ from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.direct import DirectCluster
 from tests.cluster.objects import Json, job
+from tests.cluster.people import Person
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, trial
 
@@ -217,16 +218,10 @@ def test_no_user_marks_a_template_as_admitted(space: Space) -> None:
 
 
 def test_a_user_needs_the_right_to_submit(space: Space) -> None:
-    asked = space.trial()
-    dry = ["create", "-f-", "--dry-run=server", f"--as=system:serviceaccount:{space.name}:other"]
-    scope = f"--namespace={space.name}"
-    space.cluster.run_kubectl(
-        "create", "role", "other", "--verb=create", "--resource=experiments.lab.example.com", scope
-    )
-    account = f"--serviceaccount={space.name}:other"
-    space.cluster.run_kubectl("create", "rolebinding", "other", "--role=other", account, scope)
+    rule = {"apiGroups": ["lab.example.com"], "resources": ["experiments"], "verbs": ["create"]}
+    other = Person(space.cluster, space.name, "other").may(rule)
     with pytest.raises(KubectlError, match="may not submit to queue main in namespace"):
-        space.cluster.run_kubectl(*dry, content=json.dumps(asked))
+        other.makes(space.trial(), "--dry-run=server")
 
 
 def test_a_child_is_free_only_if_its_operator_has_made_it_for_what_was_admitted(space: Space) -> None:
@@ -374,3 +369,29 @@ def test_what_a_jobkind_needs_no_more_goes_when_it_is_installed_again(lab: Contr
         f"validatingadmissionpolicybinding/{name}-children",
         f"clusterrolebinding/{name}-operator",
     }
+
+
+def test_an_object_without_a_queue_goes_to_the_default_one_of_its_namespace(space: Space) -> None:
+    """It is stopped in the same step; what an operator makes is counted with its owner."""
+    space.cluster.run_kubectl("label", "namespace", space.name, "admitter.dev/default-queue=main")
+    unnamed = space.trial("unnamed")
+    unnamed["spec"]["paused"] = False
+    del unnamed["metadata"]["labels"]
+
+    def queue_of(made: Json) -> tuple[str, bool]:
+        return made["metadata"].get("labels", {}).get("admitter.dev/queue-name", ""), made["spec"]["paused"]
+
+    def is_known() -> bool:
+        dry = ["create", "-f-", "--dry-run=server", "--output=json"]
+        made = json.loads(space.user.run_kubectl(*dry, content=json.dumps(unnamed)))
+        return queue_of(made) == ("main", True)
+
+    eventually(is_known, what="a label of the namespace that the API server knows")
+    made = space.make(unnamed)
+    assert queue_of(made) == ("main", True)
+    assert made["metadata"]["annotations"]["admitter.dev/queue-by-default"] == "main"
+    off = {"metadata": {"labels": {"admitter.dev/queue-name": None}}, "spec": {"paused": False}}
+    assert queue_of(space.patch("experiment/unnamed", off)) == ("main", True)
+    owner = space.admitted("owner")
+    child = space.make(space.child(owner, "child", marked=True), space.operator)
+    assert "admitter.dev/queue-name" not in child["metadata"].get("labels", {})

@@ -13,7 +13,7 @@ from tests.cluster.team import Team
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-JOBS = scaled(100, 200)
+JOBS = scaled(60, 200)
 
 
 def complete(team: Team) -> int:

@@ -31,7 +31,7 @@ VENDOR: Json = {"nodeLabels": {"accelerator": "vendor1"}, "nodeTaints": SPOT["no
 FLAVOR_KEYS = {"accelerator", "instance-type"}
 
 
-OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "6"))
+OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "4"))
 """How many of each kind there are while the controller is killed."""
 CPUS = 12
 """Of each flavor, while the controller is killed; each pod requests one."""
@@ -60,7 +60,17 @@ class Users(Team):
         assert seconds is None or self.kind.ends, "an operator makes its pods again"
         length = {} if seconds is None else {"seconds": seconds}
         for manifest in self.kind.made(self.namespace, name, pod=pod, **length):
+            eventually(partial(self._takes, manifest), what=f"{name} to be taken")
+
+    def _takes(self, manifest: Json) -> bool:
+        """Whether an object is made: the webhook of TrainJobs hears late of TrainingRuntimes."""
+        try:
             self.apply(manifest)
+        except KubectlError as error:
+            if "must be created before" not in str(error):
+                raise
+            return False
+        return True
 
     def pods(self, job: str) -> list[dict[str, Any]]:
         return list(self.read("pods", f"--selector={self.kind.mark}={job}")["items"])

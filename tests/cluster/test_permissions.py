@@ -272,7 +272,7 @@ def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(
 
 QUOTA_KINDS = {
     *("clusterqueues", "cohorts", "resourceflavors", "placementpolicies", "localqueues"),
-    *("elasticquotas", "compositeelasticquotas", "jobkinds"),
+    *("elasticquotas", "compositeelasticquotas", "jobkinds", "workloadpriorityclasses"),
 }
 READABLE = {"localqueues", "elasticquotas", "compositeelasticquotas", "workloads"}
 READS = {"get", "list", "watch"}

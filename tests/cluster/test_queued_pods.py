@@ -134,9 +134,10 @@ def test_a_pod_takes_the_place_of_one_that_has_failed_and_no_more_than_one(team:
         team.controller.restart()
         team.apply(queued_pod(team.namespace, "tune-2", group="tune", size=2))
         eventually(lambda: phase(team, "tune-2") == "Running", what="the pod in its place to run")
+        kills = team.controller.kills
         team.apply(queued_pod(team.namespace, "tune-3", group="tune", size=2))
         eventually(lambda: pod_named(team, "tune-3") == {}, what="the pod too many to be deleted")
-        eventually(lambda: "Excess" in team.events("tune-3"), what="an event that says why")
+        team.hears(lambda: "Excess" in team.events("tune-3"), kills, "an event that says why")
         assert (phase(team, "tune-1"), phase(team, "tune-2")) == ("Running", "Running")
         for name in ("tune-1", "tune-2"):
             becomes(team, name, "Succeeded")

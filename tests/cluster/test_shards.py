@@ -25,12 +25,15 @@ from tests.cluster.objects import (
     resource_flavor,
 )
 from tests.cluster.replicas import Replica
+from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SHARDS = 4
+FIRST_JOBS, SECOND_JOBS = scaled(6, 10), scaled(3, 5)
+"""As many in each queue before and after a replica is killed."""
 
 
 class Set:
@@ -155,16 +158,20 @@ def test_all_finish_while_one_replica_is_killed_and_another_comes(replicas: Set,
     limits = {(flavor, "cpu"): 2.0 for flavor in flavors}
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         for number, queue in enumerate(queues):
-            team.apply(*jobs(team, queue, f"first-{number}", 10))
+            team.apply(*jobs(team, queue, f"first-{number}", FIRST_JOBS))
         eventually(lambda: admitting_queues(team) == set(queues), what="some of each to be admitted")
         # Two replicas admit for sure only if the one that ends leads a shard.
         leaders = [replica for replica in replicas.replicas if replica.role.startswith("leader")]
         leaders[0].end()
         replicas.add()
         for number, queue in enumerate(queues):
-            team.apply(*jobs(team, queue, f"second-{number}", 5))
+            team.apply(*jobs(team, queue, f"second-{number}", SECOND_JOBS))
         replicas.settles()
-        eventually(lambda: team.states() == {"Finished": 60}, timeout=180, what="all Jobs to finish")
+        eventually(
+            lambda: team.states() == {"Finished": SHARDS * (FIRST_JOBS + SECOND_JOBS)},
+            timeout=180,
+            what="all Jobs to finish",
+        )
     assert auditor.excesses == []
     assert set(auditor.admissions.values()) == {1}, "none was admitted twice"
     terms = replicas.terms()

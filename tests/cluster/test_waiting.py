@@ -50,7 +50,7 @@ def test_a_cluster_queue_that_is_missing(team: Team) -> None:
 
 
 def test_a_flavor_that_is_missing(team: Team) -> None:
-    flavor = team.flavor("spot")
+    flavor, kills = team.flavor("spot"), team.controller.kills
     team.apply(
         cluster_queue(team.cluster_queue, {"cpu": {flavor: "1"}}),
         local_queue(team.namespace, team.cluster_queue),
@@ -73,10 +73,12 @@ def test_a_flavor_that_is_missing(team: Team) -> None:
         events = team.cluster.read("events", found, "--namespace=default")["items"]
         return {event["reason"]: event["type"] for event in events}
 
-    eventually(lambda: told() == {"FlavorNotFound": "Warning"}, what="the event that says so")
+    team.hears(lambda: told().get("FlavorNotFound") == "Warning", kills, "the event that says so")
+    assert told().keys() <= {"FlavorNotFound"}
+    kills = team.controller.kills
     team.apply(resource_flavor(flavor, {"nodeLabels": {"instance-type": "spot"}}))
     starts(team)
-    eventually(lambda: told().get("Ready") == "Normal", what="the event that it works again")
+    team.hears(lambda: told().get("Ready") == "Normal", kills, "the event that it works again")
 
 
 def test_a_namespace_that_is_not_selected(team: Team) -> None:

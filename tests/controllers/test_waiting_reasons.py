@@ -44,6 +44,7 @@ class Server:
         self.error = error
         self.refusals = refusals
         self.told: list[str] = []
+        self.took = asyncio.Event()  # a patch
         self.events: list[tuple[str, str, str]] = []
         self.meanwhile: Callable[[], None] = lambda: None  # called before a patch is answered
         self.version = 1
@@ -53,6 +54,7 @@ class Server:
             self.refusals -= 1
             raise self.error
         self.told.append(body["status"]["message"])
+        self.took.set()
         self.version += 1
         metadata = WORKLOAD["metadata"] | {"resourceVersion": str(self.version)}
         self.meanwhile()
@@ -73,13 +75,20 @@ def reasons_of(server: Server) -> WaitingReasons:
     return WaitingReasons(world, gate, events, transport, lambda: NOON, pace, makers)
 
 
-async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> Server:
+async def told(
+    error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch, *, taken: bool = False
+) -> Server:
+    """A server that has refused a reason so often, and taken it after that, or not."""
     monkeypatch.setattr(waiting, "PAUSE_SECONDS", 0.001)
     server = Server(error, refusals)
     reasons = reasons_of(server)
     reasons.want(KEY, Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
+    running = asyncio.create_task(reasons.run())
     with suppress(TimeoutError):
-        await asyncio.wait_for(reasons.run(), 0.2)
+        await asyncio.wait_for(server.took.wait(), 30 if taken else 0.2)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
     await reasons.events.flush()
     return server
 
@@ -98,7 +107,7 @@ async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPat
 async def test_a_reason_is_told_when_the_server_takes_it_again(
     error: ClusterError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = await told(error, 3, monkeypatch)
+    server = await told(error, 3, monkeypatch, taken=True)
     assert server.told == ["too much is in use"]
     assert [reason for _, reason, _ in server.events] == ["InsufficientQuota"]
 

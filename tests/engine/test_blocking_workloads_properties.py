@@ -26,7 +26,7 @@ from tests.engine.test_tree_properties import (
     requests,
 )
 
-AT_LEAST = 1000
+AT_LEAST = 500
 LATER = 10_000.0
 """Later than all that has happened: no workload is kept any more since it has not run for long enough."""
 
@@ -131,7 +131,7 @@ def often(examples: int) -> settings:
 def test_with_cohorts_flavors_preemption_and_shares() -> None:
     explained = 0
 
-    @often(800)
+    @often(400)
     @given(data=st.data(), asked=st.lists(st.lists(requests, min_size=1, max_size=5), min_size=1, max_size=5))
     def check(data: st.DataObject, asked: list[list[Asked]]) -> None:
         nonlocal explained
@@ -158,5 +158,5 @@ class Explained(Quotas):
 
 
 def test_with_elastic_quotas() -> None:
-    run_state_machine_as_test(Explained, settings=often(95))
+    run_state_machine_as_test(Explained, settings=often(48))
     assert Explained.number >= AT_LEAST

@@ -6,10 +6,13 @@ the first.
 
 import os
 from collections import Counter
+from dataclasses import replace
+from random import Random
 from typing import Final
 
 import pytest
 
+from tests.engine.scenarios import cases
 from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.generator import PARTS, scenario
 from tests.engine.scenarios.playing import play
@@ -30,6 +33,25 @@ def test_rules_hold_in_random_scenarios(part: int) -> None:
         met.update(outcome.met)
     unmet = [check.rule for check in checks() if not met[check.rule]]
     assert not unmet, f"nothing was met that these rules check: {unmet}"
+
+
+@pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
+def test_rules_hold_when_classes_of_what_runs_and_waits_get_other_values(part: int) -> None:
+    for number in range(EXAMPLES // 2):
+        case = revalued(scenario(FIRST - FIRST % len(PARTS) + part + number * len(PARTS)))
+        outcome = play(case)
+        assert not outcome.rule, outcome.told(case)
+
+
+def revalued(case: cases.Scenario) -> cases.Scenario:
+    """The same, but administrators change values of classes on the way."""
+    random, steps = Random(case.seed), list[cases.Step]()
+    for step in case.steps:
+        steps.append(step)
+        if random.random() < 0.3:
+            change = random.choice((cases.Revalue, cases.Revalue, cases.Change))
+            steps.append(cases.Step(random.randint(0, 3), change(random.randint(0, 9), random.randint(0, 2))))
+    return replace(case, steps=tuple(steps))
 
 
 @pytest.mark.parametrize("seed", [6282, 52130, 56092, 59465, 62966, 78969, 81597])

@@ -97,6 +97,18 @@ def test_a_place_that_is_given_back_before_it_was_taken_counts_too() -> None:
     assert evicted(made.cycle(100)) == {}
 
 
+def test_another_priority_by_itself_gives_nothing_back() -> None:
+    """The value of a class may be an administrator's to change; of another class the caller says so."""
+    made = lent()
+    team(made, "mine", priority=5)
+    assert preemptors(made.cycle(100)) == ["mine"]
+    team(made, "mine", priority=1)
+    assert preemptors(made.cycle(100)) == []
+    assert "mine" in made.ledger.pending_reservations, "its victims are on their way out"
+    team(made, "next", cpu=2)
+    assert preemptors(made.cycle(100)) == ["next", "next"], "nothing keeps its namespace from evicting"
+
+
 def test_each_one_doubles_the_back_off_up_to_ten_minutes() -> None:
     assert [seconds(count) for count in range(1, MOST + 1)] == [10, 20, 40, 80, 160, 320, 600]
     made, now, waits = lent(), 0.0, []

@@ -89,6 +89,7 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
         running.append(background.create_task(crowd.run()))
         async with replicas(plane, folder / "replicas", number, plan.seed, direct=plan.direct) as controllers:
             chaos = Chaos(plane, controllers, Administrator(api, hand, ledger))
+            ledger.server_starts = chaos.server_starts
             if tenants is not None:
                 tenants.watcher.server_starts = chaos.server_starts
             outcome = await _course(plan, crowd, (auditor, ledger), chaos, tenants)

@@ -16,6 +16,11 @@ from tests.faults.limits import GRACE_SECONDS, Limits
 from tests.faults.timeline import Moment
 
 MOST_FINDINGS: Final = 200
+RESTART_SECONDS: Final = 30.0
+"""So long after the API server's restart there may be pods that the Job controller has made twice.
+
+It makes them again if the answer to their creation was lost, and deletes the surplus.
+"""
 Place = tuple[str, Key]
 """A queue, and a flavor and resource of it."""
 
@@ -62,12 +67,14 @@ class Work:
     Attributes:
         fact: as it was seen last.
         starts: how often its suspension ended.
+        opened: when that was heard of last, in seconds; 0 if it may have been long before.
         used_up: how many admissions its starts have used up.
         gone: whether it is deleted.
     """
 
     fact: JobFact
     starts: int = 0
+    opened: float = 0.0
     used_up: int = 0
     gone: bool = False
 
@@ -92,6 +99,7 @@ class Ledger:
         counts: Jobs, admissions and so on.
         expected_gone: names of Jobs, or of namespaces, that a user deletes on purpose.
         limits: of all queues.
+        server_starts: when the API server was started anew, in seconds.
     """
 
     findings: list[str] = field(default_factory=list)
@@ -99,6 +107,7 @@ class Ledger:
     counts: Counter[str] = field(default_factory=Counter)
     expected_gone: set[str] = field(default_factory=set)
     limits: Limits = field(default_factory=Limits)
+    server_starts: list[float] = field(default_factory=list)
     _accounts: dict[str, Account] = field(default_factory=dict)
     _jobs: dict[str, Work] = field(default_factory=dict)
     _pods: dict[str, PodFact] = field(default_factory=dict)
@@ -106,6 +115,7 @@ class Ledger:
     _names_of_job: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _live: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _done: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _twice: Counter[str] = field(default_factory=Counter)
     _waiting: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _holding: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _booked: dict[str, list[Admission]] = field(default_factory=dict)
@@ -269,6 +279,7 @@ class Ledger:
 
     def _started(self, job: Work, moment: Moment) -> None:
         job.starts += 1
+        job.opened = moment.heard if moment.exact else 0.0
         self.counts["starts"] += 1
         accounts = self._accounts_of(job.fact.uid)
         admissions = sum(account.admissions for account in accounts)
@@ -316,18 +327,26 @@ class Ledger:
     def _runs_once(self, pod: PodFact, moment: Moment) -> None:
         """Of one admission no more pods live, or do their work, than the Job asks for.
 
-        Pods of a Job that is evicted may still do their work; then it is done anew by the next admission.
+        Pods of a Job that is evicted may still do their work; then it is done anew by the next admission. If
+        the API server ends before it answers, the Job controller makes pods twice, with or without Admitter.
         """
         job = self._jobs.get(pod.job)
         if job is None:
             return
         live, most, name = len(self._live[pod.workload]), job.fact.parallelism, job.fact.name
-        if live > most and moment.exact:
+        if most < live <= 2 * most and self._answers_were_lost(job, moment):
+            self.counts["Jobs with pods made twice by the Job controller"] += pod.job not in self._twice
+            self._twice[pod.job] = max(self._twice[pod.job], live - most)
+        elif live > most and moment.exact:
             self._find(moment, f"{live} pods of Job {name} live, which may have {most}", pod.job)
         done, times = len(self._done[pod.job]), max(1, sum(a.admissions for a in self._accounts_of(pod.job)))
-        if done > most * times:
+        if done > most * times + self._twice[pod.job]:
             words = f"Job {name} ran twice: {done} pods succeeded, admissions: {times}, of {most} pods each"
             self._find(moment, words, pod.job)
+
+    def _answers_were_lost(self, job: Work, moment: Moment) -> bool:
+        """Whether the API server died, not long ago, while the Job controller may have made a Job's pods."""
+        return any(job.opened <= at <= moment.heard <= at + RESTART_SECONDS for at in self.server_starts)
 
     def _rebook(self, name: str, moment: Moment) -> None:
         """Enter anew what a Workload, its Job and its pods use together; check if that made use grow."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.faults.facts import Admission, JobFact, PodFact, QuotaFact, WorkloadFact, parse
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import RESTART_SECONDS, Ledger
 from tests.faults.limits import GRACE_SECONDS, UNSEEN_SECONDS
 from tests.faults.timeline import Timeline
 
@@ -257,6 +257,48 @@ def test_work_that_was_done_while_its_job_was_evicted_may_be_done_anew(history: 
     history.runs("a", 1)
     history.pod("q", "a", live=False, succeeded=True)
     assert history.found == []
+
+
+def test_pods_that_the_job_controller_makes_twice_as_its_api_server_restarts_are_counted_and_no_fault(
+    history: History,
+) -> None:
+    history.runs("a", 1)
+    history.ledger.server_starts.append(history.now)
+    history.pod("p", "a")
+    history.pod("q", "a")
+    history.pod("p", "a", live=False, succeeded=True)
+    history.pod("q", "a", live=False, succeeded=True)
+    assert history.found == []
+    assert history.ledger.counts["Jobs with pods made twice by the Job controller"] == 1
+    history.pod("r", "a", live=False, succeeded=True)
+    assert any("ran twice" in found for found in history.found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(0, RESTART_SECONDS + 1, id="long after the restart"),
+        pytest.param(1, 1, id="of a Job that was started after the restart"),
+    ],
+)
+def test_pods_of_two_starts_are_a_fault_though_the_api_server_restarted(
+    history: History, before: float, after: float
+) -> None:
+    history.ledger.server_starts.append(history.now)
+    history.now += before
+    history.runs("a", 1)
+    history.now += after
+    history.pod("p", "a")
+    history.pod("q", "a")
+    assert any("2 pods of Job" in found for found in history.found)
+
+
+def test_more_pods_than_twice_as_many_are_a_fault_whatever_restarts(history: History) -> None:
+    history.runs("a", 1)
+    history.ledger.server_starts.append(history.now)
+    for name in ("p", "q", "r"):
+        history.pod(name, "a")
+    assert any("3 pods of Job" in found for found in history.found)
 
 
 def test_what_a_user_deletes_on_purpose_is_not_lost(history: History) -> None:

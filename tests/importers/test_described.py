@@ -37,14 +37,18 @@ OWNED = f"""
 """
 
 
-def test_a_job_set_of_kueue_waits_in_its_queue_and_its_pods_have_the_priority() -> None:
+def test_a_job_set_of_kueue_waits_in_its_queue_with_its_class() -> None:
     into = imported("kueue", JOB_SET)
     job_set = made(into, "JobSet")
     assert job_set["apiVersion"] == "jobset.x-k8s.io/v1alpha2"
-    assert job_set["metadata"]["labels"] == {"app": "x", "admitter.dev/queue-name": "main"}
+    assert job_set["metadata"]["labels"] == {
+        "app": "x",
+        "admitter.dev/queue-name": "main",
+        "admitter.dev/priority-class": "high",
+    }
     assert job_set["spec"]["suspend"] is True
     template = job_set["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-    assert template == {"spec": {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "high"}}
+    assert template == {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     (refused,) = refusals(into)
     assert refused[1].endswith("annotations[kueue.x-k8s.io/podset-required-topology]")
 

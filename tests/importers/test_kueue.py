@@ -258,7 +258,7 @@ def test_a_workload_is_made_again_of_its_job_and_of_nothing_else() -> None:
     assert "Notebook" in refusals(into)["Workload b", ""]
 
 
-def test_a_workload_priority_class_becomes_one_for_which_no_pods_are_evicted() -> None:
+def test_a_workload_priority_class_stays_one_and_is_named_by_a_label() -> None:
     text = """
         apiVersion: kueue.x-k8s.io/v1beta1
         kind: WorkloadPriorityClass
@@ -278,28 +278,24 @@ def test_a_workload_priority_class_becomes_one_for_which_no_pods_are_evicted() -
           template:
             spec: {priorityClassName: low, restartPolicy: Never, containers: [{name: c, image: i}]}
     """
-    into = imported("kueue", text, job)
-    assert made(into, "PriorityClass") == {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
+    into = imported("kueue", text, job, taken)
+    assert made(into, "WorkloadPriorityClass") == {
+        "apiVersion": "admitter.dev/v1alpha1",
+        "kind": "WorkloadPriorityClass",
         "metadata": {"name": "high"},
-        "value": 1000,
-        "preemptionPolicy": "Never",
-        "description": "first",
+        "spec": {"value": 1000, "description": "first"},
     }
-    assert made(into, "Job")["spec"]["template"]["spec"]["priorityClassName"] == "high"
-    both = imported("kueue", text, taken, job)
-    (other,) = [m for m in both.manifests if m["kind"] == "PriorityClass" and m["value"] == 1000]
-    assert other["metadata"]["name"] not in {"high", ""}
-    assert made(both, "PriorityClass", "high")["value"] == 5
-    template = made(both, "Job")["spec"]["template"]["spec"]
-    assert template["priorityClassName"] == other["metadata"]["name"]
+    assert outcomes(into, "WorkloadPriorityClass high")["value"] == "translated"
+    labels = made(into, "Job")["metadata"]["labels"]
+    assert labels == {"admitter.dev/queue-name": "main", "admitter.dev/priority-class": "high"}
+    assert made(into, "Job")["spec"]["template"]["spec"]["priorityClassName"] == "low"
+    assert made(into, "PriorityClass", "high")["value"] == 5, "of pods, by their own names"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "refused"), [("high", 2_000_000_000, True), ("system-high", 1, False)]
+    ("name", "value", "refused"), [("high", 2_000_000_000, True), ("system-high", -1, False)]
 )
-def test_classes_that_kubernetes_would_refuse(name: str, value: int, *, refused: bool) -> None:
+def test_classes_of_which_the_value_is_too_large(name: str, value: int, *, refused: bool) -> None:
     text = f"""
         apiVersion: kueue.x-k8s.io/v1beta1
         kind: WorkloadPriorityClass
@@ -310,7 +306,7 @@ def test_classes_that_kubernetes_would_refuse(name: str, value: int, *, refused:
     if refused:
         assert ("WorkloadPriorityClass high", "value") in refusals(into)
     else:
-        assert made(into, "PriorityClass")["metadata"]["name"] == "kueue-system-high"
+        assert made(into, "WorkloadPriorityClass")["metadata"]["name"] == "system-high"
 
 
 def test_what_the_labels_of_a_job_become() -> None:

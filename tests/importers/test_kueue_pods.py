@@ -103,8 +103,9 @@ def test_what_kueue_has_written_on_a_pod_stays_behind() -> None:
 def test_the_priority_and_the_time_to_run_of_a_pod_are_kept() -> None:
     labels = ', kueue.x-k8s.io/priority-class: high, kueue.x-k8s.io/max-exec-time-seconds: "60"'
     into = imported("kueue", group_pod(labels=labels))
-    spec = made(into, "Pod")["spec"]
-    assert (spec["priorityClassName"], spec["activeDeadlineSeconds"]) == ("high", 60)
+    pod = made(into, "Pod")
+    assert pod["metadata"]["labels"]["admitter.dev/priority-class"] == "high"
+    assert pod["spec"]["activeDeadlineSeconds"] == 60
 
 
 def test_a_mark_that_is_not_known_is_refused() -> None:

@@ -75,6 +75,16 @@ def test_job_kinds_that_do_not_work_or_lack_policies_or_an_operator(state: State
     }
 
 
+def test_classes_for_queues_that_are_not_there(state: State) -> None:
+    for name, queues in (("good", ["total"]), ("lost", ["total", "gone"]), ("none", [])):
+        state.put("workloadpriorityclasses", name, spec={"value": 5, "clusterQueues": queues})
+    state.put("workloadpriorityclasses", "all", spec={"value": 5})
+    assert found(state) == {
+        ("ClassForNoQueue", "WorkloadPriorityClass lost"),
+        ("ClassForNoQueue", "WorkloadPriorityClass none"),
+    }
+
+
 def test_cohorts_in_a_circle(state: State) -> None:
     state.put("cohorts", "up", spec={"parent": "down"})
     state.put("cohorts", "down", spec={"parent": "up"})

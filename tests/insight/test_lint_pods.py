@@ -44,6 +44,15 @@ def test_a_queue_that_is_not_there(tmp_path: Path) -> None:
     }
 
 
+def test_a_class_that_is_not_there(tmp_path: Path) -> None:
+    classes = {"apiVersion": "admitter.dev/v1alpha1", "kind": "WorkloadPriorityClass"}
+    urgent = {**classes, "metadata": {"name": "urgent"}, "spec": {"value": 5}}
+    named = {"admitter.dev/priority-class": "urgent"}, {"kueue.x-k8s.io/priority-class": "gone"}
+    pods = [pod("team", f"pod-{n}", labels=labels) for n, labels in enumerate(named)]
+    words = "names WorkloadPriorityClass gone, which does not exist: it waits until it does"
+    assert found(tmp_path, urgent, *pods) == {("NoSuchClass", "Pod team/pod-1"): words}
+
+
 def test_a_group_without_a_size(tmp_path: Path) -> None:
     words = "is of group tune, without a whole number in annotation admitter.dev/pod-group-size"
     pods = [pod("team", "none", labels={GROUP: "tune"}), group_pod("team", "word", "tune", "many")]

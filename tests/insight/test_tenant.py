@@ -45,16 +45,16 @@ def known(state: State) -> Facts:
     return facts(state.snapshot())
 
 
-def tried(state: State, gpus: str, **pod: str) -> Effect | None:
+def tried(state: State, gpus: str, labels: Json | None = None, **pod: str) -> Effect | None:
     """What becomes of a further Job; None: nothing is said of it."""
-    container = {"resources": {"requests": {GPU: gpus}}}
+    container, named = {"resources": {"requests": {GPU: gpus}}}, {"admitter.dev/queue-name": "main"}
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "new", "namespace": "blue", "labels": {"admitter.dev/queue-name": "main"}},
+        "metadata": {"name": "new", "namespace": "blue", "labels": named | (labels or {})},
         "spec": {"template": {"spec": {"containers": [container], **pod}}},
     }
-    made = facts(stand_in(state.snapshot(), "blue", pod.values()))
+    made = facts(stand_in(state.snapshot(), "blue", pod.values(), (labels or {}).values()))
     difference = compare(made, [Change(NOW, 0, job)])
     assert not difference.errors
     return next((each.effect for each in difference.outcomes if each.key == ("blue", "new")), None)
@@ -93,6 +93,18 @@ def test_a_queue_that_admits_nothing_admits_no_further_job(reason: str, effect: 
 
 def test_a_priority_class_that_can_not_be_read_is_no_reason_to_wait() -> None:
     assert tried(namespace(told()), "2", priorityClassName="high") is Effect.ADMITTED
+
+
+def test_a_class_that_a_label_names_can_not_be_read_either() -> None:
+    """What a Workload of the namespace has of it is known, and that of its pods counts beside it."""
+    state = namespace(told())
+    (train,) = (each for each in state.objects["workloads"] if each["metadata"]["name"] == "train-7")
+    train["spec"] |= {"priority": 7, "workloadPriorityClass": "mine", "priorityClassName": "low"}
+    label = {"admitter.dev/priority-class": "new"}
+    assert tried(state, "2", labels=label, priorityClassName="high") is Effect.ADMITTED
+    views = facts(stand_in(state.snapshot(), "blue")).views
+    assert views["workloadpriorityclasses"]["", "mine"].spec == {"value": 7}
+    assert views["priorityclasses"]["", "low"].body == {"value": 0}
 
 
 def test_the_queue_is_described() -> None:

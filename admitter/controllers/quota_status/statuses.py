@@ -57,6 +57,8 @@ class QuotaStatuses:
     clock: status.Clock
     pace: Pace
     job_kinds: Mapping[str, Defect | None]  # by name, of those that have been looked at
+    # what is in the way of the LocalQueues that a ClusterQueue asks for
+    taken: Callable[[str], Defect | None] = lambda _: None
 
     def __post_init__(self) -> None:
         # an object, with its kind's plural, works no more or works again: its condition `Active`
@@ -279,7 +281,7 @@ class QuotaStatuses:
         problem = entry.problem or defect_of(self.world, view)
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
-        problem = problem or entry.flaw
+        problem = problem or entry.flaw or self.taken(view.name)
         return {
             "conditions": self._active(view, problem),
             **self._counts(view),

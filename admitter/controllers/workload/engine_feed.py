@@ -13,11 +13,12 @@ from admitter.cache.world import World
 from admitter.client.store import Key, either
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.waiting import WaitingReasons
-from admitter.engine.commands import CancelEviction, Release, UseReservation, Withdraw
+from admitter.engine.commands import CancelEviction, Release, ReturnReservation, UseReservation, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.intake import Intake
 from admitter.policy.lifecycle import Phase, phase_of
+from admitter.policy.priorities import CLASS_FIELD
 
 
 @dataclass(eq=False)
@@ -53,6 +54,8 @@ class EngineFeed:
         elif new is not None:
             if new.admission is not None and (old is None or old.admission is None):
                 self.orphaned_pods.workload_admitted(new)
+            if old is not None and _has_other_class(old, new):
+                self.engine.apply(ReturnReservation(new.uid))
             self._take(new)
             if new.finished and old is not None and old.admission is not None:
                 self.orphaned_pods.workload_finished(new)
@@ -130,3 +133,13 @@ class EngineFeed:
             self.reasons.want(workload.key, outcome)
         elif outcome is None or not self.world.shards.leads_queue(outcome):
             self.reasons.forget(workload.key)  # it waits no longer, or why it does only a leader knows
+
+
+def _has_other_class(old: WorkloadView, new: WorkloadView) -> bool:
+    """Whether a Workload that waits has another priority since its user has named another class.
+
+    That gives its pending reservation back. The value of a class is for administrators to change.
+    """
+    if new.admission is not None or old.spec.get("priority") == new.spec.get("priority"):
+        return False
+    return any(old.spec.get(name) != new.spec.get(name) for name in ("priorityClassName", CLASS_FIELD))

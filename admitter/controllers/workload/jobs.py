@@ -39,9 +39,10 @@ from admitter.names import (
 )
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, covers_made, lacks, metadata_for, priority_of, workload_spec
+from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
 from admitter.policy.injection import start_patch
 from admitter.policy.pod_groups import lapsed_of
+from admitter.policy.priorities import CLASS_FIELD, priority_of, value_now
 from admitter.quantities.amounts import InvalidQuantityError
 
 WORKERS: Final = 32
@@ -74,7 +75,7 @@ class Jobs:
             return None
         workload, job = self.world.workloads.get(key), self.world.job_of(key)
         if workload is None:
-            return (NEW, -priority_of(job, self.world)[0]) if job is not None and not job.finished else None
+            return (NEW, -priority_of(job, self.world)) if job is not None and not job.finished else None
         if job is None or job.uid != (workload.job or ("", ""))[1]:
             return (OTHER,)
         if workload.finished:
@@ -115,7 +116,7 @@ class Jobs:
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
                 await delete_workload(workload, self.transport)
         elif not workload.finished:
-            await self.eviction.converge(workload, None)
+            await self.eviction.converge(await self._valued(workload), None)
 
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
@@ -227,6 +228,7 @@ class Jobs:
         if spec is None:
             return
         changes = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
+        changes |= dict.fromkeys(({"priorityClassName", CLASS_FIELD} & workload.spec.keys()) - spec.keys())
         if changes:
             body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
             try:
@@ -238,6 +240,7 @@ class Jobs:
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
+        workload = await self._valued(workload)
         if is_group(workload):
             await self._group_admitted(job, workload)
             return
@@ -267,6 +270,17 @@ class Jobs:
             if lapsed_of(workload):
                 words += ", or came when their places had been given back"
             await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+
+    async def _valued(self, workload: WorkloadView) -> WorkloadView:
+        """Let a Workload say the priority that its WorkloadPriorityClass has now; returns what it says then.
+
+        Decisions go by that already. It keeps the class that it was admitted with until it waits again.
+        """
+        value = value_now(workload.spec, self.world)
+        if value == workload.spec.get("priority", 0):
+            return workload
+        body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": {"priority": value}}
+        return self.world.read_workloads.take(await self.transport.patch(workload_path(workload.key), body))
 
     def _covers(self, job: JobView, workload: WorkloadView) -> bool:
         """Whether what was admitted is enough for a Job.

@@ -13,15 +13,16 @@ from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter, same
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own, said
+from admitter.names import PRIORITY_CLASS_ALIAS_LABEL as PRIORITY
+from admitter.names import PRIORITY_CLASS_LABEL
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
-PRIORITY: Final = f"{GROUP}/priority-class"
 DEADLINE: Final = f"{GROUP}/max-exec-time-seconds"
 _DEFAULTING: Final = (f"{GROUP}/v1beta2", f"{GROUP}/v1")
 """Versions with which a LocalQueue called default is where Jobs wait that name none."""
 HIGHEST_PRIORITY: Final = 1_000_000_000
-"""Of a PriorityClass that is not Kubernetes' own."""
+"""The largest value of a WorkloadPriorityClass, as of a PriorityClass that is not Kubernetes' own."""
 
 
 def _served(plural: str) -> Collection:
@@ -69,6 +70,7 @@ _SCOPES: Final = {
     "Cohort": "Cohort",
     "LocalQueue": "LocalQueue/",
     "Queue": "LocalQueue/",
+    "WorkloadPriorityClass": "WorkloadPriorityClass",
 }
 """Among which names those of a kind must differ."""
 
@@ -76,14 +78,11 @@ _SCOPES: Final = {
 def translate(documents: Sequence[Document], into: Translation) -> None:
     documents = kueue_configuration.unpacked(documents, into)
     names = Names()
-    for document in documents:
-        if document.kind == "PriorityClass":  # these keep their names
-            _ = names.of("PriorityClass", document.name, document.name.removeprefix("PriorityClass "))
     names.keep_all(documents, _SCOPES)
     fair_sharing = kueue_configuration.enables_fair_sharing(documents)
     quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
     queues = _QueueImporter(names)
-    jobs = JobImporter(names, FOREIGN, queues.queue, queues.change)
+    jobs = JobImporter(names, FOREIGN, queues.queue, queues.change, queues.marks)
     pods = PodImporter(names, jobs)
     for importer in (jobs, pods):
         importer.keep_names(documents)
@@ -139,38 +138,30 @@ class _QueueImporter:
         if namespace:
             source.translated("metadata.namespace", namespace)
         if name == "default" and source.text("apiVersion") in _DEFAULTING:
-            words = "Jobs without a label wait here in Kueue: a PlacementPolicy would see to that"
+            words = (
+                "Jobs without a label wait here in Kueue: label the namespace "
+                "admitter.dev/default-queue=default"
+            )
             source.approximated("metadata.name", words)
         spec = {"clusterQueue": queue, **same(source, "stopPolicy")}
         source.refuse_unless_empty(_LOCAL_QUEUE_FIELDS, "spec")
         source.add(own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec))
 
     def priority_class(self, source: ManifestSource) -> None:
-        """A WorkloadPriorityClass becomes a PriorityClass for which the scheduler evicts no pods."""
-        old = source.text("metadata.name")
+        """A WorkloadPriorityClass stays one, for all queues."""
+        name = self._names.take(source, "metadata.name", "WorkloadPriorityClass")
         value = source.number("value", 0)
-        if not old:
-            source.refused("metadata.name", "is missing")
+        if not name:
             return
         if value > HIGHEST_PRIORITY:
-            source.refused("value", f"is more than {HIGHEST_PRIORITY}, the most that a PriorityClass has")
+            source.refused("value", f"is more than {HIGHEST_PRIORITY}, the most that a class has here")
             return
-        name = self._class_name(old)
-        same = "" if name == old else f", renamed from {old}"
-        words = f"PriorityClass {name}{same}: the scheduler orders by it too, but evicts no pods for it"
-        source.approximated("metadata.name", words)
         source.translated("value", str(value))
-        manifest: Json = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": metadata(source, name, FOREIGN),
-            "value": value,
-            "preemptionPolicy": "Never",
-        }
+        spec: Json = {"value": value}
         if source.text("description"):
-            manifest["description"] = source.text("description")
+            spec["description"] = source.text("description")
             source.translated("description", "the same")
-        source.add(manifest)
+        source.add(own("WorkloadPriorityClass", metadata(source, name, FOREIGN), spec))
 
     def queue(self, source: ManifestSource, template: str) -> str | None:
         """The LocalQueue that a label names, or before v1alpha2 an annotation; on a template for its pods."""
@@ -190,23 +181,20 @@ class _QueueImporter:
             source.account(Fidelity.REFUSED, marks)
         return found or None
 
-    def change(self, source: ManifestSource, spec: Json) -> None:
-        """Let a Job have the priority, and the time to run, that its labels say."""
+    def marks(self, source: ManifestSource) -> dict[str, str]:
+        """The label of the class that an object names."""
         path = below("metadata.labels", PRIORITY)
-        if source.text(path):
-            name = self._class_name(source.text(path))
-            spec["template"]["spec"]["priorityClassName"] = name
-            spec["template"]["spec"].pop("priority", None)
-            source.approximated(path, f"priorityClassName: {name} of its pods")
+        name = self._names.take(source, path, "WorkloadPriorityClass") if source.text(path) else ""
+        return {PRIORITY_CLASS_LABEL: name} if name else {}
+
+    @staticmethod
+    def change(source: ManifestSource, spec: Json) -> None:
+        """Let a Job have the time to run that a label says."""
         path = below("metadata.labels", DEADLINE)
         seconds = source.text(path)
         if seconds.isdigit():
             spec.setdefault("activeDeadlineSeconds", int(seconds))
             source.approximated(path, "activeDeadlineSeconds, which begins anew when it is evicted")
-
-    def _class_name(self, old: str) -> str:
-        wish = f"kueue-{old}" if old.startswith("system-") else old
-        return self._names.of("PriorityClass", f"WorkloadPriorityClass {old}", wish)
 
 
 def _taints(source: ManifestSource, path: str) -> Iterable[Json]:

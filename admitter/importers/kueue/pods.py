@@ -77,6 +77,7 @@ class PodImporter:
         source.translated("spec", "taken over as it is")
         marks = _marks(source, "metadata")
         self._change(source, spec)
+        marks["labels"] = {**marks.get("labels", {}), **self.jobs.marks(source)}
         self._add(source, named, queue, spec, marks)
 
     def maker(self, source: ManifestSource) -> None:
@@ -99,6 +100,7 @@ class PodImporter:
                 source.refused(below(path, "spec"), "must be a map")
                 return
             self._group(source, template, path)
+            self._mark(source, template)
             self.jobs.disown(source, path)
             self._change(source, template["spec"])
             self.jobs.purge(source, template, below(path, "spec"))
@@ -119,8 +121,14 @@ class PodImporter:
         for part, marks in _marks(source, below(path, "metadata")).items():
             template["metadata"][part] = {**template["metadata"].get(part, {}), **marks}
 
+    def _mark(self, source: ManifestSource, template: Json) -> None:
+        """Let the pods of a template have the labels that Jobs have beside that of their queue."""
+        if marks := self.jobs.marks(source):
+            meta = template.setdefault("metadata", {})
+            meta["labels"] = {**meta.get("labels", {}), **marks}
+
     def _change(self, source: ManifestSource, pod: Json) -> None:
-        """Let a pod have the priority, and the time to run, that labels say."""
+        """Let a pod have the time to run that labels say."""
         wrapped: Json = {"template": {"spec": pod}}
         self.jobs.change(source, wrapped)
         if "activeDeadlineSeconds" in wrapped:

@@ -80,7 +80,20 @@ class Restart:
     """Another engine goes on, which reads what was decided."""
 
 
-Event = Arrive | End | Delete | Withdraw | Change | Edit | Weigh | Lose | Refuse | Repeat | Restart
+@dataclass(frozen=True, slots=True)
+class Revalue:
+    """One of those that run gets another priority, as by its WorkloadPriorityClass.
+
+    Attributes:
+        which: which of them, by the order of their UIDs, round and round.
+        priority: the new one.
+    """
+
+    which: int
+    priority: int
+
+
+Event = Arrive | End | Delete | Withdraw | Change | Revalue | Edit | Weigh | Lose | Refuse | Repeat | Restart
 
 
 @dataclass(frozen=True, slots=True)

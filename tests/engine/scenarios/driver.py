@@ -14,6 +14,7 @@ from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.arithmetic import Quotas
 from tests.engine.scenarios.cases import Scenario
+from tests.engine.scenarios.returned import tell_what_was_returned
 
 MOST_CYCLES: Final = 60
 """So many cycles in one moment, with nothing from outside in between, are too many."""
@@ -300,11 +301,13 @@ class Play:
             case _:
                 self._to_one(event)
 
-    def _to_one(self, event: cases.End | cases.Delete | cases.Withdraw | cases.Change) -> None:
+    def _to_one(
+        self, event: cases.End | cases.Delete | cases.Withdraw | cases.Change | cases.Revalue
+    ) -> None:
         """What happens to one of the running workloads, or of the waiting ones."""
-        ending = isinstance(event, cases.End | cases.Delete)
+        runs = isinstance(event, cases.End | cases.Delete | cases.Revalue)
         running = [uid for uid, each in self.world.running.items() if each.workload is not None]
-        uids = sorted(running if ending else self.world.waiting)
+        uids = sorted(running if runs else self.world.waiting)
         if not uids:
             return
         uid = uids[event.which % len(uids)]
@@ -326,6 +329,12 @@ class Play:
             case cases.Change(_, priority):
                 self.say(f"{uid} gets priority {priority}")
                 self._submit(replace(self.world.waiting[uid], priority=priority))
+            case cases.Revalue(_, priority):
+                self.say(f"{uid}, which runs, gets priority {priority}")
+                workload = self.world.running[uid].workload
+                assert workload is not None
+                self.world.running[uid].workload = replace(workload, priority=priority)
+                self._tell(self.engine, uid)
 
     def end(self, uid: str) -> None:
         """A workload has done its work."""
@@ -486,14 +495,5 @@ def reread(play: Play) -> Engine:
     for uid in sorted(world.waiting, reverse=True):
         if uid not in ledger.pending_reservations:
             made.apply(commands.Submit(world.waiting[uid]))
-    _tell_what_was_returned(play.engine, made)
+    tell_what_was_returned(play.engine, made)
     return made
-
-
-def _tell_what_was_returned(before: Engine, made: Engine) -> None:
-    """Which places evictions have made, and for which queues and namespaces nothing is evicted now."""
-    gained = before.returned.gained
-    for uid in gained | made.returned.gained:
-        made.apply(commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid))
-    for pair, back_off in before.returned.known:
-        made.apply(commands.SetBackOff(*pair, back_off))
