@@ -343,7 +343,8 @@ class Engine:
     def explain(self, uid: str, enough: Callable[[], bool] = lambda: False) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits.
 
-        `enough` is asked between attempts whether the search for blocking workloads is to end.
+        `enough` is asked between attempts whether the search for blocking workloads is to end. Claims are
+        made anew for it, so `changed` may become true; the cycle that is due then decides nothing.
         """
         pending = self.ledger.pending_reservations.get(uid)
         workload = pending.workload if pending is not None else self._state.waiting(uid)

@@ -103,9 +103,11 @@ class Patient(tree.Tree):
         }
         self.engine.apply(Define(tuple(self.queues.values()), tuple(self.cohorts.values())))
 
-    def cycle(self) -> None:
+    def cycle(self) -> Plan:
         self.now += 1
-        self.check(self.engine.cycle(self.now))
+        plan = self.engine.cycle(self.now)
+        self.check(plan)
+        return plan
 
     def check(self, plan: Plan) -> None:
         for workload, admission in plan.admissions:

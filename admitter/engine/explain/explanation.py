@@ -71,7 +71,7 @@ class Explanation:
 
 
 class RefusalExplainer:
-    """Explains in one state, which it leaves as it was."""
+    """Explains in one state, which it leaves as it was, but for claims that are made anew."""
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
