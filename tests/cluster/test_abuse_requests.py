@@ -189,7 +189,7 @@ def test_a_scheduler_that_there_is_not_is_named(team: Team, attacker: Attacker) 
     team.runs("sound")
     eventually(
         lambda: "their schedulerName is of-nobody" in team.events("lost").get("NoScheduler", ""),
-        timeout=150,  # it takes half a minute, begun anew whenever another test kills the controller
+        timeout=150,  # half a minute, and the start of a successor where another test kills the controller
         what="an event that names the scheduler",
     )
     assert team.state("lost") == "Admitted"

@@ -25,7 +25,13 @@ OPTIONAL = [
     for page in dict.fromkeys(kind.page or kind.resource for kind in ASKED_KINDS)
 ]
 """Each starts what it uses itself."""
-LOOKING = ("kubectl get ", "kubectl describe ", "admitter get ", "admitter explain ")
+LOOKING = (
+    "kubectl get ",
+    "kubectl describe ",
+    "kubectl wait workloads ",
+    "admitter get ",
+    "admitter explain ",
+)
 VARIES = re.compile(
     r"(?P<dots>\.\.\.)"
     r"|(?P<age>\b\d+(?:ms|[smh])(?:\d+s)?\b|\b\d+ (?:min|s)\b(?: \d+ s\b)?)"

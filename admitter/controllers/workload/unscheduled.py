@@ -17,6 +17,8 @@ from admitter.policy.status import Clock
 
 ANSWER_SECONDS: Final = 30.0
 """A scheduler that works answers in less, also when a burst of pods has just been made."""
+AGAIN_SECONDS: Final = 5.0
+"""A process that does not lead looks so often whether it is the one that tells by now."""
 
 
 @dataclass(eq=False)
@@ -35,7 +37,11 @@ class UnscheduledPods:
         if gone or not pod.unanswered_scheduler:
             self._told.discard(key)
         elif key not in self._timers and key not in self._told:
-            self._look_later(key, ANSWER_SECONDS)
+            self._look_later(key, max(0.0, self._left(pod)))
+
+    def _left(self, pod: PodView) -> float:
+        """For how many seconds a scheduler may still answer for a pod; a restart does not begin them anew."""
+        return pod.created + ANSWER_SECONDS - self.clock().timestamp()
 
     def close(self) -> None:
         for timer in self._timers.values():
@@ -52,11 +58,11 @@ class UnscheduledPods:
         if not waiting:
             return
         oldest = min(waiting, key=lambda pod: pod.created)
-        left = oldest.created + ANSWER_SECONDS - self.clock().timestamp()
+        left = self._left(oldest)
         if left > 0:
             self._look_later(key, left)
         elif self.events.closed or not self.world.owners.owns(key):
-            self._look_later(key, ANSWER_SECONDS)  # the leader tells; that may be this process by then
+            self._look_later(key, AGAIN_SECONDS)  # the leader tells; that may be this process by then
         else:
             self._told.add(key)
             self._tell(key, oldest.unanswered_scheduler)
