@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import chosen as chosen_operators
 from admitter.sandbox.operators.running import run_operators
+from tests.cluster import aftermath
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.described import leader_worker_set
@@ -34,6 +35,19 @@ from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.conftest import SHARING, group_of
 from tests.programs import KUBERNETES
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what is in the namespace of a test that fails; it is deleted after that."""
+    report = yield
+    given = getattr(item, "funcargs", {})
+    if call.when == "call" and report.failed and {"installed", "namespace"} <= given.keys():
+        found = aftermath.told(given["installed"], given["namespace"])
+        report.sections.append(("What the namespace has", found))
+    return report
 
 
 @pytest.fixture(scope="session")
