@@ -111,6 +111,9 @@ SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
 """On a Job: for how long its user expects it to run once it is admitted; estimates go by it."""
 
+MAX_RUNTIME_ANNOTATION = f"{GROUP}/max-runtime"
+"""On anything that is queued: for how long it may hold quota, within the maximum of its queue."""
+
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""
 

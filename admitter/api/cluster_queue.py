@@ -29,6 +29,7 @@ from admitter.api.base import (
     named_twice,
     refuse,
 )
+from admitter.api.lifecycle import Lifecycle
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quantities.amounts import parse_quantity
@@ -227,6 +228,8 @@ class ClusterQueueSpec(Model):
     """The PriorityClasses of Workloads that the queue takes; what is of another one waits. One without a
     class, which has priority 0, is always taken. Absent: all but those of Kubernetes itself (system-...),
     which are taken only if they are listed."""
+    lifecycle: Lifecycle = Lifecycle()
+    """How long the queue's Workloads may go on."""
     stop_policy: StopPolicy = StopPolicy.NONE
     """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
     visibility: Visibility | None = None

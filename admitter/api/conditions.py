@@ -80,6 +80,10 @@ class WaitingReason(StrEnum):
     """Its Job has spec.manualSelector: pods that are taken from it would not be counted."""
     INVALID_REQUESTS = "InvalidRequests"
     """One of its requests can't be counted."""
+    INVALID_ANNOTATION = "InvalidAnnotation"
+    """An annotation of its object can't be read; the message names it, and why."""
+    MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+    """It has held quota for as long as it may now: its maximum was made shorter while it waited."""
     PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
     """It names a PriorityClass that does not exist."""
     PRIORITY_CLASS_NOT_ALLOWED = "PriorityClassNotAllowed"
@@ -125,6 +129,8 @@ class EvictedReason(StrEnum):
     """Another Workload needed its quota; the message names it if it is of the same namespace."""
     CAPACITY_SHRUNK = "CapacityShrunk"
     """Nodes went, and less was left than was in use."""
+    MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+    """It has held quota for as long as it may: the message names the maximum."""
 
 
 class PlacementReason(StrEnum):
@@ -177,6 +183,8 @@ class FinishedReason(StrEnum):
     """Its Job is Failed."""
     EVICTED = "Evicted"
     """Its pods have been evicted, and none were made in their place."""
+    MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+    """It has held quota for as long as it may. Its Job stays suspended."""
 
 
 class ActiveReason(StrEnum):

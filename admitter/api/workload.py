@@ -26,6 +26,7 @@ from admitter.api.base import (
     map_list,
 )
 from admitter.api.conditions import WorkloadState
+from admitter.api.lifecycle import RunTime
 
 
 class NodeRequirement(Model):
@@ -227,9 +228,9 @@ class WorkloadStatus(Model):
     state: WorkloadState = WorkloadState.PENDING
     """Its life in one word: Pending, Admitted, Evicted or Finished."""
     reason: str | None = Field(default=None, max_length=1024)
-    """Why it waits, or was evicted, in one CamelCase word."""
+    """Why it waits, was evicted, or was ended before its Job was over, in one CamelCase word."""
     message: str | None = Field(default=None, max_length=32768)
-    """Why it waits, or was evicted, in a sentence."""
+    """Why it waits, was evicted, or was ended before its Job was over, in a sentence."""
     cluster_queue: GeneratedName | None = None
     """The ClusterQueue that it waits in or was admitted by last, or the queue that an elastic quota is turned
     into. Absent: its LocalQueue leads nowhere."""
@@ -242,6 +243,8 @@ class WorkloadStatus(Model):
     """Its last pending reservation; absent: it never had one."""
     back_off: BackOff | None = None
     """For how long nothing is evicted for it; absent: it does not wait for the end of that."""
+    run_time: RunTime | None = None
+    """How long it has held quota, and how long it may. Absent: there is no maximum."""
     succeeded_pods: list[EndedPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
     """Of a group of queued pods: those that have succeeded, also if they have been deleted since, and how
     many places no pod took for a while. They hold nothing of the admission."""
@@ -268,6 +271,7 @@ class Workload(Resource):
         PrinterColumn("Status", "string", ".status.state"),
         PrinterColumn("Reason", "string", ".status.reason"),
         AGE,
+        PrinterColumn("Deadline", "string", ".status.runTime.deadline", wide=True),
         PrinterColumn("Message", "string", ".status.message", wide=True),
     )
 

@@ -17,6 +17,7 @@ from admitter.api.conditions import ConditionType
 from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import capacity, named_class
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
+from admitter.cache.run_time_status import run_time_of
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
@@ -33,6 +34,7 @@ from admitter.names import (
     FLAVORS_ANNOTATION,
     INJECTED_ANNOTATION,
     JOB_LABEL,
+    MAX_RUNTIME_ANNOTATION,
     PLACED_ANNOTATION,
     POD_GROUP_LABEL,
     QUEUE_LABEL,
@@ -147,9 +149,9 @@ class JobView(Meta):
     eviction_time: str  # when it will be evicted, as its annotation says; empty if no eviction is pending
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
-    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` what
-    # an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
-    # `backoffLimit`; of a pod the `schedulingGates` of others
+    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` and
+    # `maxRuntime` what annotations say of its runtime, and as `podDeadlineSeconds` the deadline of each of
+    # its pods, with `backoffLimit`; of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
@@ -339,11 +341,12 @@ def marks_of(template: Json) -> Json:
 
 def expected(annotations: Mapping[str, str], spec: Json) -> Json:
     """What a Job says of its runtime; most say nothing."""
-    said = annotations.get(EXPECTED_RUNTIME_ANNOTATION)
+    said, most = annotations.get(EXPECTED_RUNTIME_ANNOTATION), annotations.get(MAX_RUNTIME_ANNOTATION)
     of_pods = spec["template"]["spec"].get("activeDeadlineSeconds")
     found = {
         "activeDeadlineSeconds": spec.get("activeDeadlineSeconds"),
         "expected": said.strip()[:LONGEST_WORD] if said is not None else None,
+        "maxRuntime": most.strip()[:LONGEST_WORD] if most is not None else None,
         "podDeadlineSeconds": of_pods,
         "backoffLimit": spec.get("backoffLimit") if of_pods is not None else None,
     }
@@ -491,5 +494,5 @@ def parse_workload(raw: Json) -> WorkloadView:
         retriable=(metadata.get("annotations") or {}).get(RETRIABLE_ANNOTATION) != "false",
     )
     # A Workload can be read if all of them can.
-    _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)
+    _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation, run_time_of(status))
     return view

@@ -24,6 +24,7 @@ from admitter.controllers.telemetry.makers import Makers
 from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
+from admitter.controllers.workload.deadlines import Deadlines
 from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.jobs import Jobs
@@ -83,9 +84,10 @@ class App:
         )
         self.unscheduled = UnscheduledPods(world, self.events, clock)
         self.decisions = Decisions(self.metrics, world.workloads.get)
-        # a Workload with this key has come to the end of its grace period
+        # a Workload with this key has come to the end of its grace period, or of its maximum run time
         self.grace_over: Signal[[Key]] = Signal()
         self.grace = GracePeriods(self.engine.ledger, clock, self.grace_over)
+        self.deadlines = Deadlines(clock, self.grace_over)
         shortages = Shortages(self.engine, catalog)
         self.groups = GroupJobs(world, self.events, transport, clock)
         self.evictions = Evictions(

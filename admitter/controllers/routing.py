@@ -191,6 +191,7 @@ class Routing:
             self._app.decisions.workload_changed(old, new)
         self._statuses.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
+        self._app.deadlines.workload_changed(old, new)
         self._placement.workload_changed(old, new)
         self._local_queues.workload_changed(old, new)
         self._jobs.add(either(old, new).key)

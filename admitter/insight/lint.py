@@ -406,6 +406,8 @@ RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
     ("LeadsNowhere", Severity.ERROR, leads_nowhere),
     ("NoSuchQueue", Severity.ERROR, lint_pods.no_such_queue),
     ("NoSuchClass", Severity.ERROR, lint_pods.no_such_class),
+    ("UnreadableMaximum", Severity.ERROR, lint_pods.unreadable_maximum),
+    ("MoreThanMaximum", Severity.WARNING, lint_pods.more_than_maximum),
     ("ClassForNoQueue", Severity.WARNING, class_for_no_queue),
     ("GroupWithoutSize", Severity.ERROR, lint_pods.group_without_size),
     ("GroupSizesDiffer", Severity.WARNING, lint_pods.group_sizes_differ),

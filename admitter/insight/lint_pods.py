@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from admitter.cache.pod_groups import MOST_SHAPES, PodGroup
+from admitter.cache.queued_pods import pod_job
 from admitter.cache.world import World
-from admitter.names import ELASTIC_QUOTA_QUEUE, POD_GROUP_SIZE_ANNOTATION
+from admitter.names import ELASTIC_QUOTA_QUEUE, MAX_RUNTIME_ANNOTATION, POD_GROUP_SIZE_ANNOTATION
 from admitter.policy.catalog import Catalog
+from admitter.policy.run_time import asked_of
+from admitter.quantities.durations import written_duration
 
 Found = tuple[str, str]
 """Kind and name of an object, and the mistake in a sentence."""
@@ -41,6 +44,26 @@ def no_such_class(given: Checked) -> Iterator[Found]:
         name = pod.priority_class
         if pod.queued and name and given.world.workload_classes.get(("", name)) is None:
             words = f"names WorkloadPriorityClass {name}, which does not exist: it waits until it does"
+            yield f"Pod {pod.namespace}/{pod.name}", words
+
+
+def unreadable_maximum(given: Checked) -> Iterator[Found]:
+    """A pod asks for a maximum run time that can't be read."""
+    for pod in given.world.queued_pods:
+        asked = asked_of(pod_job(pod)) if pod.queued else None
+        if isinstance(asked, str):
+            words = f"asks in annotation {MAX_RUNTIME_ANNOTATION} for a time that can't be read: {asked}"
+            yield f"Pod {pod.namespace}/{pod.name}", words
+
+
+def more_than_maximum(given: Checked) -> Iterator[Found]:
+    """A pod asks for a longer run time than its queue allows: it gets what the queue allows."""
+    for pod in given.world.queued_pods:
+        asked = asked_of(pod_job(pod)) if pod.queued else None
+        rules = given.catalog.queue(given.catalog.queue_of((pod.namespace, pod.queue)) or "").run_time
+        if isinstance(asked, int) and rules.cap is not None and asked > rules.cap:
+            own, cap = written_duration(asked), written_duration(rules.cap)
+            words = f"asks for {own} in annotation {MAX_RUNTIME_ANNOTATION}, and {rules.source} allows {cap}"
             yield f"Pod {pod.namespace}/{pod.name}", words
 
 

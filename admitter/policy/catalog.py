@@ -13,6 +13,7 @@ from datetime import datetime
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy, Visibility
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason, EvictedReason
+from admitter.api.lifecycle import Lifecycle
 from admitter.api.resource_flavor import NodeProvisioning, ResourceFlavor
 from admitter.cache.world import World
 from admitter.client.signal import Signal
@@ -32,8 +33,9 @@ from admitter.policy.local_queue_rules import UNKNOWN, LocalQueueRule, rule_of
 from admitter.policy.messages import Use
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
+from admitter.policy.run_time import NO_RULES, RunTimeRules, rules_of
 from admitter.quotas import hierarchy
-from admitter.quotas.hierarchy import Branch, Hierarchy, Named
+from admitter.quotas.hierarchy import NO_LIFECYCLE, Branch, Hierarchy, Named
 from admitter.quotas.nodes import largest
 
 
@@ -48,6 +50,7 @@ class QueueEntry:
     flavors: frozenset[str] = frozenset()  # the names it uses
     flaw: Defect | None = None  # what is wrong with it though it works
     hidden: bool = False  # whether namespaces may not know its use and its line
+    run_time: RunTimeRules = NO_RULES  # for how long its Workloads may hold quota
 
     @property
     def stopped(self) -> bool:
@@ -74,6 +77,7 @@ class _ParsedQueue:
     entry: QueueEntry
     written: Queue | None
     named: Named = ()
+    lifecycle: Lifecycle = NO_LIFECYCLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,7 @@ class Catalog:
                 ),
                 definitions.queue(name, spec, lenient=is_lenient(view)),
                 hierarchy.named(spec.resources),
+                spec.lifecycle,
             )
         self._read[name] = read
         if read.written is not None:
@@ -389,13 +394,18 @@ class Catalog:
         if read.written is None:
             return read.entry, None
         leaf = self._hierarchy.leaf(read.written)
-        entry = replace(read.entry, flavors=frozenset(f for g in leaf.queue.groups for f in g.flavors))
+        title, quotas = f"ClusterQueue {leaf.queue.name}", leaf.queue.quotas
+        around = self._hierarchy.lifecycles(leaf.queue.cohort)
+        entry = replace(
+            read.entry,
+            flavors=frozenset(f for g in leaf.queue.groups for f in g.flavors),
+            run_time=rules_of([(title, read.lifecycle), *around]),
+        )
         if entry.problem is None and leaf.problem:
             entry = replace(entry, problem=(ActiveReason.INVALID_SPEC, leaf.problem))
         missing = next(self._missing((*read.named, *leaf.named)), None)
         if entry.problem is None and missing is not None:
             entry = replace(entry, problem=missing)
-        title, quotas = f"ClusterQueue {leaf.queue.name}", leaf.queue.quotas
         excess = self._hierarchy.excess(title, quotas, leaf.queue.cohort)
         excess = excess or self._hierarchy.excessive_limit(title, leaf.queue)
         if excess is not None:

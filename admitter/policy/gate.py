@@ -11,6 +11,7 @@ from typing import Final
 
 from admitter.api.conditions import ConditionType, WaitingReason
 from admitter.cache.job_resources import GROUP_SORT, sort_of
+from admitter.cache.run_time_status import RunTimeStatus, run_time_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
 from admitter.convert import workloads
@@ -26,6 +27,8 @@ from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
 from admitter.policy.pod_groups import REMADE_SECONDS, complaint
 from admitter.policy.priorities import CLASS_FIELD, not_for, valued
+from admitter.policy.run_time import begun, left_of, maximum, used_up_message
+from admitter.policy.run_time import complaint as run_time_complaint
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
@@ -71,9 +74,15 @@ class Gate:
         Raises:
             InvalidQuantityError: its requests can't be counted.
         """
-        age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
+        age = self.age(workload, job)
         spec, gpus = valued(workload.spec, self._world), self._catalog.gpus
         return workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+
+    def age(self, workload: WorkloadView, job: JobView | None) -> float:
+        """The time that decides a Workload's place: it goes behind others at the end of its run time."""
+        created = job.created if job is not None else workload.created
+        requeued = run_time_of(workload.status).requeued
+        return self._requeue_by.age(max(created, requeued or created), workload.preempted)
 
     def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
         """As `competitor`; None if its requests can't be counted, or what it is now can't be read.
@@ -139,7 +148,21 @@ class Gate:
         waiting = self._group(workload) or (self._job(job) if job is not None else self._by_hand(workload))
         if waiting is not None:
             return waiting
-        return self._queue(workload)
+        found = self._queue(workload)
+        return found if isinstance(found, Waiting) else self._used_up(workload, job, found) or found
+
+    def run_time(self, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> RunTimeStatus:
+        """The run time of a Workload that a queue admits now, in seconds since the epoch."""
+        most = maximum(job, self._catalog.queue(queue).run_time)
+        return begun(run_time_of(workload.status), most, now)
+
+    def _used_up(self, workload: WorkloadView, job: JobView | None, queue: str) -> Waiting | None:
+        """Why a Workload waits that has held quota for as long as it may in a queue."""
+        before = run_time_of(workload.status)
+        most = maximum(job, self._catalog.queue(queue).run_time) if before.used else None
+        if most is None or left_of(most, before):
+            return None
+        return Waiting(WaitingReason.MAX_RUNTIME_EXCEEDED, used_up_message(most, before))
 
     def _group(self, workload: WorkloadView) -> Waiting | None:
         """Why a group of queued pods can't be admitted as it is."""
@@ -182,6 +205,9 @@ class Gate:
             return Waiting(WaitingReason.MANUAL_SELECTOR, words)
         if job.problem:
             return Waiting(WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {job.problem}")
+        unread = run_time_complaint(job)
+        if unread:
+            return Waiting(WaitingReason.INVALID_ANNOTATION, unread)
         if claims(job.template):
             return Waiting(
                 WaitingReason.RESOURCE_CLAIMS, "its pods use resource claims, which no quota counts"

@@ -17,13 +17,16 @@ from admitter.api.conditions import (
     PendingReason,
 )
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
-from admitter.cache.views import Json, WorkloadView, at, timestamp
+from admitter.cache.run_time_status import run_time_of
+from admitter.cache.views import Json, WorkloadView, at, seconds, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.policy.defects import HARMLESS
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
+from admitter.policy.run_time import over_message, run_time_json
+from admitter.policy.run_time import stopped as run_time_stopped
 from admitter.quantities.amounts import display
 
 Clock = Callable[[], datetime]  # the current time, in UTC
@@ -62,8 +65,9 @@ def admitted(
     """The Workload may start: it holds its quota from here on.
 
     `term` is a shard and an epoch of it; the API server refuses any but that of the process that leads.
-    `passing` is the Workload that it passes, if it is admitted out of order, and the rule that allows it. The
-    generation is that of its last pending reservation, which this admission uses; 0: it never had one.
+    `passing` is what else is told: the Workload that it passes, if it is admitted out of order, with the rule
+    that allows it, and when it ends at the latest. The generation is that of its last pending reservation,
+    which this admission uses; 0: it never had one.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""
@@ -225,6 +229,26 @@ def released(workload: WorkloadView, now: datetime) -> Json:
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
     return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None)
+
+
+def freed(workload: WorkloadView, now: datetime) -> Json:
+    """The evicted Workload's pods are gone: it waits again, unless it has had all of its time."""
+    before = run_time_of(workload.status)
+    ended = seconds(workload.condition(ConditionType.EVICTED)["lastTransitionTime"])
+    run_time, over = run_time_stopped(before, workload.since, ended, now.timestamp())
+    if over:
+        return time_is_over(workload, now)
+    body = released(workload, now)
+    body["status"] |= run_time_json(before, run_time)
+    return body
+
+
+def time_is_over(workload: WorkloadView, now: datetime) -> Json:
+    """The Workload has had all of its time, and none of its pods is left."""
+    reason, words = FinishedReason.MAX_RUNTIME_EXCEEDED, over_message(run_time_of(workload.status))
+    body = finished(workload, reason, words, now)
+    body["status"] |= {"reason": reason, "message": words}
+    return body
 
 
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:

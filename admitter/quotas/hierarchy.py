@@ -4,12 +4,13 @@ Whatever is declared is counted as it is: the tightest `max` on the way up rules
 finds what a ClusterQueue without `resources` has instead, and numbers that contradict those above.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from admitter.api.cluster_queue import ResourceQuota
 from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
+from admitter.api.lifecycle import Lifecycle
 from admitter.convert import definitions
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Group, Queue, Quota
@@ -18,6 +19,8 @@ from admitter.engine.quota.tree import Tree
 from admitter.names import ANY_NODE, PODS
 from admitter.quantities.amounts import display
 from admitter.quantities.durations import parse_duration
+
+NO_LIFECYCLE: Final = Lifecycle()
 
 Named = tuple[tuple[str, str], ...]  # where flavors are named: a field, and the flavor that it names
 
@@ -34,6 +37,7 @@ class Branch:
     from_nodes: bool = False  # whether nodes say how much there is in its tree
     # for how many seconds more may be in use in it than there is; None: for ever
     evict_after: float | None = None
+    lifecycle: Lifecycle = NO_LIFECYCLE  # for the queues below it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def branch(name: str, spec: CohortSpec) -> Branch:
         _overlap(spec.resources),
         from_nodes,
         parse_duration(str(spec.evict_after)) if evicts else None,
+        spec.lifecycle,
     )
 
 
@@ -104,6 +109,10 @@ class Hierarchy:
                 name = self._branch(name).rules.parent
             found = self._above[cohort] = tuple(way[: way.index(name) + 1] if name else way)
         return found
+
+    def lifecycles(self, cohort: str) -> Iterator[tuple[str, Lifecycle]]:
+        """What a cohort and those above it say of the lifecycle of Workloads, upwards, with their titles."""
+        return ((f"Cohort {name}", self._branch(name).lifecycle) for name in self.above(cohort))
 
     def leaf(self, written: Queue) -> Leaf:
         """What a queue has in effect.

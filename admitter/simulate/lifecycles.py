@@ -30,6 +30,7 @@ from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.simulate.items import End, Event, Item, Key, Run
 from admitter.simulate.made_anew import ends_evicted, wait_again
+from admitter.simulate.run_times import RunTimes, kept
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
@@ -46,6 +47,7 @@ class Lifecycles:
         self.pending_evictions: dict[str, float] = {}
         self._ends: list[End] = []
         self._leaving: list[str] = []
+        self._run_times = RunTimes(snapshot.gate)
         self._snapshot, self._engine, self._catalog = snapshot, snapshot.engine, snapshot.catalog
         self._shortages = Shortages(self._engine, self._catalog)
         for view in sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid)):
@@ -71,6 +73,7 @@ class Lifecycles:
             self._leaving.append(view.uid)
         elif item.runtime is not None:
             heapq.heappush(self._ends, End(now + max(0.0, item.runtime - elapsed), view.uid, 1))
+        self._run_times.follow(item)
         if item.phase is Phase.EVICTION_PENDING and view.evict_at is not None:
             self.pending_evictions[view.uid] = view.evict_at
 
@@ -84,18 +87,20 @@ class Lifecycles:
     def due(self) -> float | None:
         """When a step is due though nothing else changes, in seconds since the epoch."""
         times = [self._ends[0].time] if self._ends else []
+        times += [self._run_times.due] if self._run_times.due is not None else []
         times += self.pending_evictions.values()
         times += [self._shortages.due] if self._shortages.due is not None else []
         return min(times, default=None)
 
     def age(self, item: Item) -> float:
         """The time that decides a workload's place, in seconds since the epoch."""
-        return self._snapshot.settings.requeue_by.age(item.created, item.preempted)
+        created = self._run_times.created(item)
+        return self._snapshot.settings.requeue_by.age(created, item.preempted)
 
     def put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
         """Take in a workload that comes or changes: it competes as what it is now."""
         item = self.items.setdefault(view.uid, Item(view, job, lasts))
-        item.view, item.job, item.runtime = view, job, lasts
+        item.view, item.job, item.runtime = kept(item.view, view), job, lasts
         self.evaluate(item)
         return item
 
@@ -160,6 +165,19 @@ class Lifecycles:
                 item.stop(now)
                 self._engine.apply(Release(end.uid))
                 yield _event(now, "Finished", item, "JobSucceeded")
+
+    def expire(self, now: float) -> Iterator[Event]:
+        """Stop the workloads with a maximum run time that is over."""
+        reason = EvictedReason.MAX_RUNTIME_EXCEEDED
+        for uid in self._run_times.over(now):
+            item = self.items.get(uid)
+            if item is None or not item.phase.runs or not self._run_times.is_due(item, now):
+                continue
+            yield self._evict(now, item, "Evicted", reason)
+            if self._run_times.is_last(item):
+                self._take(item, Step.FINISH)
+                self._engine.apply(Release(uid))
+                yield _event(now, "Finished", item, reason)
 
     def revalue(self, item: Item) -> None:
         """Let a workload that runs have the priority that its WorkloadPriorityClass has now."""
@@ -227,7 +245,7 @@ class Lifecycles:
                 self._take(item, Step.RELEASE)
                 item.admission = None
                 self._engine.apply(Release(item.view.uid))
-                if self._is_over(item):
+                if self._run_times.stopped(item) or self._is_over(item):
                     self._enter(item, Phase.FINISHED)
                 self.evaluate(item)
 
@@ -244,6 +262,7 @@ class Lifecycles:
         self._take(item, Step.ADMIT)
         item.admission, item.queue = admission, admission.queue
         item.waiting = item.preempted = None
+        self._run_times.begin(item, admission.queue, now)
         if item.job is not None:
             self._engine.apply(UseReservation(item.view.uid))  # its pods run at once
         item.runs.append(Run(admission.queue, now))

@@ -52,6 +52,7 @@ class Simulator:
             for event in chain(lives.finish(self.now), arrivals.take_in(self.now)):
                 self._rounds.begin_anew()
                 yield event
+            yield from lives.expire(self.now)
             yield from lives.start_evictions(self.now)
             lives.release()
             pending = lives.pending_evictions

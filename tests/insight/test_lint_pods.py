@@ -76,3 +76,20 @@ def test_more_shapes_than_a_workload_has_pod_sets(tmp_path: Path) -> None:
     assert message == (
         "its pods have 9 shapes (requests, node selectors, tolerations), and at most 8 are counted"
     )
+
+
+def test_a_pod_that_asks_for_more_time_than_its_queue_allows(tmp_path: Path) -> None:
+    short = cluster_queue("short", {"cpu": {"default": "9"}}, lifecycle={"maxRuntime": "1h"})
+    texts = {"less": "30m", "more": "3h", "wrong": "soon"}
+    pods = [pod("team", name, "short") for name in texts]
+    for each in pods:
+        asked = {"admitter.dev/max-runtime": texts[each["metadata"]["name"]]}
+        each["metadata"].setdefault("annotations", {}).update(asked)
+    more = "asks for 3h in annotation admitter.dev/max-runtime, and ClusterQueue short allows 1h"
+    wrong = (
+        "asks in annotation admitter.dev/max-runtime for a time that can't be read: 'soon' is not a duration"
+    )
+    assert found(tmp_path, short, local_queue("team", "short", "short"), *pods) == {
+        ("MoreThanMaximum", "Pod team/more"): more,
+        ("UnreadableMaximum", "Pod team/wrong"): f"{wrong} such as 30, 500ms, 90s or 1h30m",
+    }

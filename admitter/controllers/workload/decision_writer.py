@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.cache.preemption_status import PreemptionStatus
+from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
 from admitter.client.errors import (
@@ -34,6 +35,7 @@ from admitter.policy import status
 from admitter.policy.gate import Gate
 from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
 from admitter.policy.messages import passing_message, receipt_message, workload_title
+from admitter.policy.run_time import admitted_message, run_time_json
 
 IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
 """The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
@@ -124,8 +126,11 @@ class DecisionWriter:
         term = self.world.shards.epoch_of(admission.queue)
         if term is None:
             return  # another process owns the tree by now, or the tree is contested
-        generation = self.reservations.generation(view.uid, key)
-        body = status.admitted(view, admission, term, self.writes.now(), passing, generation)
+        generation, now = self.reservations.generation(view.uid, key), self.writes.now()
+        run_time = self.gate.run_time(view, job, admission.queue, now.timestamp())
+        more = "; ".join(filter(None, (passing, admitted_message(run_time))))
+        body = status.admitted(view, admission, term, now, more, generation)
+        body["status"] |= run_time_json(run_time_of(view.status), run_time)
         self.reasons.admitted(await self.writes.patch(view, body, IN_TIME))
 
     async def _evict(

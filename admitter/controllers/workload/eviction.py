@@ -20,6 +20,7 @@ from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Injection, Restore
 from admitter.cache.job_resources import JOB, POD_GROUP
 from admitter.cache.pod_views import PodView
+from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
 from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
@@ -36,6 +37,7 @@ from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.lifecycle import Step
 from admitter.policy.restoration import child_restoration
+from admitter.policy.run_time import is_over, over_message
 from admitter.policy.shortage import Shortages
 from admitter.policy.status import Clock
 
@@ -108,6 +110,9 @@ class Evictions:
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
+        run_time = run_time_of(workload.status)
+        if is_over(run_time, self.grace.clock().timestamp()):
+            return EvictedReason.MAX_RUNTIME_EXCEEDED, over_message(run_time)
         if self.grace.due(workload) is Step.EVICT:
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
         drained = self.catalog.drained((workload.namespace, workload.queue), workload.admission)
@@ -252,7 +257,7 @@ class Evictions:
                 yield from self.made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:
-        body = status.released(workload, self.grace.clock())
+        body = status.freed(workload, self.grace.clock())
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
+from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.api.job_kind import Injection
 from admitter.cache.job_resources import titled
 from admitter.cache.pod_set_infos import NotSaidError, PlaceError
@@ -26,7 +26,7 @@ from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.pod_jobs import GroupJobs, is_group
+from admitter.controllers.workload.pod_jobs import GroupJobs, evicted_end, has_had_its_time, is_group
 from admitter.controllers.workload.pod_writes import stop
 from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
 from admitter.engine.model import Flavor
@@ -79,7 +79,7 @@ class Jobs:
         if job is None or job.uid != (workload.job or ("", ""))[1]:
             return (OTHER,)
         if workload.finished:
-            return (OTHER,) if is_group(workload) else None
+            return (OTHER,) if is_group(workload) or _is_unfinished(job, workload) else None
         if job.finished or workload.evicting:
             return (GIVES_BACK,)
         return (STARTS,) if workload.admission is not None and job.suspended else (OTHER,)
@@ -200,6 +200,8 @@ class Jobs:
         if workload.finished:
             if is_group(workload):
                 await self.groups.over(job)
+            elif _is_unfinished(job, workload):
+                await self._suspend(job)
             return
         over = self.groups.end_of(job, workload) if is_group(workload) else end_of(job, workload)
         if over is not None:
@@ -389,6 +391,11 @@ class Jobs:
         self.events.record(subject_of(job), reason, message)
 
 
+def _is_unfinished(job: JobView, workload: WorkloadView) -> bool:
+    """Whether a job object runs though its Workload has had its time: its user has resumed it."""
+    return has_had_its_time(workload) and not (job.suspended or job.finished or job.deleting)
+
+
 def end_of(job: JobView, workload: WorkloadView) -> tuple[FinishedReason, str] | None:
     """How a Job or a single pod has ended; None if it has not."""
     if job.finished is None:
@@ -396,7 +403,7 @@ def end_of(job: JobView, workload: WorkloadView) -> tuple[FinishedReason, str] |
     if job.finished == "Complete":
         return FinishedReason.JOB_SUCCEEDED, job.finish_message
     if workload.evicting and job.resource.is_pods:
-        return FinishedReason.EVICTED, str(workload.condition(ConditionType.EVICTED).get("message", ""))
+        return evicted_end(workload)
     return FinishedReason.JOB_FAILED, job.finish_message
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from admitter.api.conditions import ConditionType, EventReason, FinishedReason, WaitingReason
+from admitter.api.conditions import ConditionType, EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
 from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
@@ -39,6 +39,12 @@ KEPT_SECONDS: Final = 3600.0
 
 Start = Callable[[JobView], Awaitable[None]]
 """Starts a pod that is admitted."""
+
+
+def has_had_its_time(workload: WorkloadView) -> bool:
+    """Whether a Workload is over since it held quota for as long as it might."""
+    ended = workload.condition(ConditionType.FINISHED)
+    return workload.finished and ended.get("reason") == FinishedReason.MAX_RUNTIME_EXCEEDED
 
 
 def is_group(workload: WorkloadView) -> bool:
@@ -267,6 +273,8 @@ class GroupJobs:
         if group is None or not group.waiting.total() or group.running.total():
             return
         workload = self.world.workloads.get((job.namespace, job.workload))
+        if workload is not None and has_had_its_time(workload) and await self._kept_out(group, workload):
+            return
         evicted = workload is not None and (
             workload.condition(ConditionType.FINISHED).get("reason") == FinishedReason.EVICTED
         )
@@ -275,6 +283,22 @@ class GroupJobs:
             await side_by_side(self._delete(pod, group) for pod in doomed)
         elif workload is not None:
             await delete_workload(workload, self.transport)
+
+    async def _kept_out(self, group: PodGroup, workload: WorkloadView) -> bool:
+        """Keep pods out of a group that has had its time; whether there are any.
+
+        Those that waited when it ended are deleted. Those that a controller makes anew wait, since it would
+        only make others. What a user makes later begins a new life of the group.
+        """
+        ended = seconds(workload.condition(ConditionType.FINISHED)["lastTransitionTime"])
+        waiting = group.pods(gated=True)
+        words = str(workload.condition(ConditionType.FINISHED).get("message", ""))
+        made_anew = [pod for pod in waiting if pod.owner is not None]
+        for pod in made_anew:
+            self._tell(pod, FinishedReason.MAX_RUNTIME_EXCEEDED, words)
+        left = [pod for pod in waiting if pod.owner is None and pod.created <= ended]
+        await side_by_side(self._delete(pod, group) for pod in left)
+        return bool(made_anew or left)
 
     async def without_pods(self, workload: WorkloadView) -> None:
         """The Workload of a group of which no pod is there."""
@@ -326,15 +350,14 @@ class GroupJobs:
     async def free(self, workload: WorkloadView) -> None:
         """Give back what an evicted group held; it waits again if others may take the places of its pods."""
         if workload.retriable:
-            body = status.released(workload, self.clock())
+            body = status.freed(workload, self.clock())
             group = self.world.pod_groups.get((workload.job or ("", ""))[1])
             ended = pod_groups.ended_json(workload, group, earlier=True)
             if ended:
                 body["status"]["succeededPods"] = ended
             await self._patch(workload, body)
             return
-        words = str(workload.condition(ConditionType.EVICTED).get("message", ""))
-        await self._patch(workload, status.finished(workload, FinishedReason.EVICTED, words, self.clock()))
+        await self._patch(workload, status.finished(workload, *evicted_end(workload), self.clock()))
 
     async def read_members(self, workload: WorkloadView) -> None:
         """Take in the pods of a group as the API server has them now."""
@@ -347,6 +370,14 @@ class GroupJobs:
 
     def _tell(self, pod: QueuedPod, reason: str, message: str) -> None:
         self.events.record(_subject(pod), reason, message, lasting=True)
+
+
+def evicted_end(workload: WorkloadView) -> tuple[FinishedReason, str]:
+    """How a Workload has ended that is over with its eviction."""
+    evicted = workload.condition(ConditionType.EVICTED)
+    timed_out = evicted.get("reason") == EvictedReason.MAX_RUNTIME_EXCEEDED
+    reason = FinishedReason.MAX_RUNTIME_EXCEEDED if timed_out else FinishedReason.EVICTED
+    return reason, str(evicted.get("message", ""))
 
 
 def _lost(group: PodGroup, workload: WorkloadView) -> QueuedPod | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, WorkloadView
 from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
@@ -189,9 +190,13 @@ class Explainer:
 
     def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
         """When a running Workload is expected to end, by what is known of its runtime."""
-        if workload.admission is None or runtimes is None:
+        if workload.admission is None:
             return None
-        return workload.since + runtimes.middle(max(0.0, self._snapshot.now - workload.since))
+        deadline = run_time_of(workload.status).deadline
+        if runtimes is None:
+            return deadline
+        end = workload.since + runtimes.middle(max(0.0, self._snapshot.now - workload.since))
+        return end if deadline is None else min(end, max(deadline, self._snapshot.now))
 
 
 def _shown(workload: WorkloadView) -> Key:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from admitter.api.conditions import WorkloadState
+from admitter.cache.run_time_status import run_time_of
+from admitter.cache.views import WorkloadView
 from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.policy import Queue
 from admitter.engine.refusal import Reason
@@ -69,8 +71,18 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
             yield f"  {workload.condition('Evicted').get('message', '')}"
         elif answer.ends is not None:
             yield f"  expected to end {within(answer.ends - snapshot.now)}"
+        yield from _latest_end(workload, snapshot.now)
     else:
         yield f"  {sentence(answer, snapshot, controllers)}"
+
+
+def _latest_end(workload: WorkloadView, now: float) -> Iterator[str]:
+    """When a Workload that runs has to end, if it may not go on for ever."""
+    status = run_time_of(workload.status)
+    if status.deadline is None or workload.evicting:
+        return
+    then = "; then it is requeued" if status.requeues else ""
+    yield f"  ends at the latest {within(status.deadline - now)}: {status.limit}{then}"
 
 
 def sentence(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None = None) -> str:
