@@ -111,6 +111,9 @@ SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
 """On a Job: for how long its user expects it to run once it is admitted; estimates go by it."""
 
+READY_TIMEOUT_ANNOTATION = f"{GROUP}/ready-timeout"
+"""On a Job, or a queued pod: how long its pods may take to be ready, at most as long as its queue allows."""
+
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""
 

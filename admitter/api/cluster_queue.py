@@ -29,6 +29,7 @@ from admitter.api.base import (
     named_twice,
     refuse,
 )
+from admitter.api.lifecycle import Lifecycle
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quantities.amounts import parse_quantity
@@ -220,6 +221,8 @@ class ClusterQueueSpec(Model):
     preemption: QueuePreemption = QueuePreemption()
     """Which Workloads the queue's own may preempt when they do not fit, and what they are granted when others
     preempt them."""
+    lifecycle: Lifecycle | None = None
+    """What becomes of its Workloads after their admission: until when they have to be ready."""
     fair_sharing: FairSharing = FairSharing()
     """The queue's weight, if what is borrowed in its cohort's tree is shared by weight (fairSharing.enabled
     of the Cohort at the top)."""

@@ -21,6 +21,7 @@ from admitter.api.base import (
     refuse,
 )
 from admitter.api.cluster_queue import ResourceQuota
+from admitter.api.lifecycle import Lifecycle
 from admitter.quantities.amounts import parse_quantity
 
 
@@ -79,6 +80,8 @@ class CohortSpec(Model):
     """Whether the tree shares what is borrowed by weight, and this cohort's weight among its siblings."""
     preemption: CohortPreemption = CohortPreemption()
     """The most that queues below may grant their Workloads; what they grant beyond is cut."""
+    lifecycle: Lifecycle | None = None
+    """What becomes of Workloads after their admission, where no queue or Cohort below says so."""
 
     @model_validator(mode="after")
     def _resources_are_different(self) -> Self:

@@ -142,7 +142,7 @@ class AppLifecycle:
     def stop_timers(self) -> None:
         """Nothing of this controller happens any more."""
         app = self._app
-        for part in (app.grace, app.unscheduled, app.admissions, app.shortage_evictions):
+        for part in (app.grace, app.unscheduled, app.admissions, app.shortage_evictions, app.ready):
             part.close()
 
     def lead(self, epochs: dict[int, int]) -> None:

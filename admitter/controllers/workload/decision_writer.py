@@ -32,6 +32,7 @@ from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import Plan, PlannedEviction
 from admitter.policy import status
 from admitter.policy.gate import Gate
+from admitter.policy.gate_readiness import at_admission
 from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
 from admitter.policy.messages import passing_message, receipt_message, workload_title
 
@@ -126,7 +127,11 @@ class DecisionWriter:
             return  # another process owns the tree by now, or the tree is contested
         generation = self.reservations.generation(view.uid, key)
         body = status.admitted(view, admission, term, self.writes.now(), passing, generation)
+        limit = at_admission(self.world, view, job, admission.queue, self.writes.now().timestamp())
+        body["status"] |= limit.fields
         self.reasons.admitted(await self.writes.patch(view, body, IN_TIME))
+        if limit.words:
+            self.reasons.tell_limit(view, limit.words)
 
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
