@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
+from admitter.api.conditions import ConditionType
 from admitter.cache.job_resources import JOB
 from admitter.cache.readiness_status import written
 from admitter.cache.stated import READY_TIMEOUT
@@ -62,5 +63,5 @@ def _evictions(workload: WorkloadView) -> str:
     """How often it was evicted for readiness, and why the last time."""
     attempts = workload.readiness.attempts
     times = "once" if attempts == 1 else f"{attempts} times"
-    why = str(workload.condition("Evicted").get("message", ""))
+    why = str(workload.condition(ConditionType.EVICTED).get("message", ""))
     return f"evicted {times} for readiness" + (f": {why}" if why else "")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from admitter.api.conditions import EvictedReason
+from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.cache.job_resources import JOB
 from admitter.cache.pod_views import PodView
 from admitter.cache.readiness_status import ReadinessStatus, written
@@ -256,4 +256,7 @@ class ReadyTimeouts:
 
 def is_unready(workload: WorkloadView) -> bool:
     """Whether a Workload is being evicted since it was not ready."""
-    return workload.evicting and workload.condition("Evicted").get("reason") == EvictedReason.PODS_NOT_READY
+    return (
+        workload.evicting
+        and workload.condition(ConditionType.EVICTED).get("reason") == EvictedReason.PODS_NOT_READY
+    )
