@@ -95,8 +95,8 @@ def _of_containers(status: Json) -> Trouble | None:
 
 
 def _scheduler_says(message: str) -> str:
-    """What a scheduler says of nodes, without what it says of preemption."""
-    return _text(message.partition(" preemption:")[0].rstrip(". "))
+    """What a scheduler says of nodes, without what it says of claims and of preemption."""
+    return _text(message.partition(". ")[0].rstrip("."))
 
 
 def _text(text: object) -> str:

@@ -1,5 +1,6 @@
 """Jobs with pods that never get ready, by each cause: how each ends, and that its quota is used again."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -99,11 +100,13 @@ def test_a_job_that_crashes_waits_longer_each_time_and_holds_nothing_meanwhile(t
 @pytest.mark.parametrize("want", ["selector", "capacity"])
 def test_want_of_a_node_is_told_and_never_given_up(team: Team, want: str) -> None:
     offers(team, cpu="1000", giveUp={"attempts": 1})
-    pod = {"nodeSelector": {"example.com/none": "there"}} if want == "selector" else {}
-    requests = {"cpu": "1" if want == "selector" else "500"}
-    team.apply(job(team.namespace, "nowhere", seconds=None, pod=pod, requests=requests))
+    if want == "selector":
+        pod = {"nodeSelector": {"example.com/none": "there"}}
+        team.apply(job(team.namespace, "nowhere", seconds=None, pod=pod))
+    else:  # the nodes have room for four at most
+        team.apply(job(team.namespace, "nowhere", seconds=None, pods=7, requests={"cpu": "15"}))
     why = evicted(team, "nowhere", 2)
-    assert "1 of 1 pods unschedulable: 0/" in why
+    assert re.search(r"[1-7] of [17] pods unschedulable: 0/", why)
     assert ("didn't match" if want == "selector" else "Insufficient cpu") in why
     assert team.workload("nowhere")["spec"].get("active", True) is True
     assert "failures" not in readiness(team, "nowhere")
@@ -150,6 +153,26 @@ def test_a_job_that_lost_its_pod_has_time_to_recover_and_is_evicted_after_it(tea
     why = evicted(team, "loses")
     assert "not all ready again in time: 1 of 1 pods runs and is not ready" in why
     assert moment(team.condition("loses", "Evicted")["lastTransitionTime"]) >= by
+
+
+def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> None:
+    offers(team, readyTimeout="60s", recoveryTimeout="20s", giveUp={"attempts": 1})
+    room = {"cpu": "4", "memory": "4Gi", "pods": "10"}
+    name = f"{team.namespace}-node"
+    labels = {"instance-type": "on-demand", "example.com/only": team.namespace}
+    node = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    team.apply({"apiVersion": "v1", "kind": "Node", "metadata": node, "status": {"capacity": room}})
+    only = {"nodeSelector": {"example.com/only": team.namespace}}
+    team.apply(job(team.namespace, "loses", seconds=None, pod=only))
+    team.runs("loses")
+    team.apply(job(team.namespace, "next"))
+    team.kubectl("delete", "node", name)
+    team.made.remove(f"Node/{name}")
+    why = evicted(team, "loses", timeout=300)
+    assert "not all ready again in time: 1 of 1 pods unschedulable" in why
+    assert "failures" not in readiness(team, "loses")
+    eventually(lambda: team.state("next") == "Finished", what="its quota to be used again")
+    assert team.reason("loses") == "PodsNotReady"
 
 
 def test_a_group_of_which_a_pod_never_gets_ready_is_evicted(team: Team) -> None:
