@@ -113,6 +113,8 @@ EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
 
 MAX_RUNTIME_ANNOTATION = f"{GROUP}/max-runtime"
 """On anything that is queued: for how long it may hold quota, within the maximum of its queue."""
+READY_TIMEOUT_ANNOTATION = f"{GROUP}/ready-timeout"
+"""On a Job, or a queued pod: how long its pods may take to be ready, at most as long as its queue allows."""
 
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""

@@ -229,7 +229,8 @@ class ClusterQueueSpec(Model):
     class, which has priority 0, is always taken. Absent: all but those of Kubernetes itself (system-...),
     which are taken only if they are listed."""
     lifecycle: Lifecycle = Lifecycle()
-    """How long the queue's Workloads may go on."""
+    """What becomes of its Workloads after their admission: until when they have to be ready, how long they
+    may go on."""
     stop_policy: StopPolicy = StopPolicy.NONE
     """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
     visibility: Visibility | None = None

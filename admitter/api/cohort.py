@@ -81,7 +81,7 @@ class CohortSpec(Model):
     preemption: CohortPreemption = CohortPreemption()
     """The most that queues below may grant their Workloads; what they grant beyond is cut."""
     lifecycle: Lifecycle = Lifecycle()
-    """How long Workloads of the queues below may go on, as far as these and Cohorts between do not say."""
+    """What becomes of Workloads after their admission, as far as no queue or Cohort below says it."""
 
     @model_validator(mode="after")
     def _resources_are_different(self) -> Self:

@@ -100,6 +100,10 @@ class WaitingReason(StrEnum):
     """The large Workloads of its namespace fill their part of the controller's memory."""
     JOB_STILL_RUNNING = "JobStillRunning"
     """Pods of an earlier start of its Job still run."""
+    PODS_NOT_READY = "PodsNotReady"
+    """Its pods were not all ready in time: it is tried again at the time that the message names."""
+    GAVE_UP = "GaveUp"
+    """Its pods were not all ready in time too often: its spec.active was set to false."""
     POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
     """Not all pods of its group are there."""
     POD_GROUP_SIZES_DIFFER = "PodGroupSizesDiffer"
@@ -131,6 +135,8 @@ class EvictedReason(StrEnum):
     """Nodes went, and less was left than was in use."""
     MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
     """It has held quota for as long as it may: the message names the maximum."""
+    PODS_NOT_READY = "PodsNotReady"
+    """Its pods were not all ready in time; the message says why they are not."""
 
 
 class PlacementReason(StrEnum):
@@ -153,6 +159,8 @@ class EventReason(StrEnum):
     """It will have to stop at the time that the message names."""
     NO_SCHEDULER = "NoScheduler"
     """No scheduler has said anything of its pods: there may be none of the name in its template."""
+    READY_TIMEOUT = "ReadyTimeout"
+    """Its annotation admitter.dev/ready-timeout does not count as it is written; the message says why."""
     EXCESS = "Excess"
     """Its group has as many pods as its size without it: it is deleted."""
     STOPPED = "Stopped"

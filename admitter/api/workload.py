@@ -207,6 +207,29 @@ class BackOff(Model):
     """When others may be evicted for it again."""
 
 
+class Readiness(Model):
+    """Until when its pods have to be ready. Kept so that a restarted controller keeps to it."""
+
+    deadline: Moment | None = None
+    """When all pods of its present or last admission had to be ready at the latest. Absent: there is no
+    limit."""
+    ready_at: Moment | None = None
+    """When it was known to be ready: written at the deadline, or when a pod is lost after it was ready."""
+    recover_by: Moment | None = None
+    """When all pods have to be ready again. Absent: none has been lost."""
+    attempts: Int32 | None = Field(default=None, ge=1)
+    """How often in a row it was evicted since its pods were not ready. Absent: it was not, or it was ready at
+    a deadline since."""
+    failures: Int32 | None = Field(default=None, ge=1)
+    """For how many of these its own pods were to blame, and not the want of a node."""
+    since: Moment | None = None
+    """When the admission was that the first of these has ended."""
+    next_try: Moment | None = None
+    """When it competes again after such an eviction."""
+    gave_up: str | None = Field(default=None, max_length=1024)
+    """Why it is not tried again: its spec.active was set to false. Absent: it is."""
+
+
 class EndedPods(Model):
     """Pods of a pod set that have succeeded, and places that are given back."""
 
@@ -245,6 +268,8 @@ class WorkloadStatus(Model):
     """For how long nothing is evicted for it; absent: it does not wait for the end of that."""
     run_time: RunTime | None = None
     """How long it has held quota, and how long it may. Absent: there is no maximum."""
+    readiness: Readiness | None = None
+    """Until when its pods have to be ready, and how often they were not; absent: there is no limit."""
     succeeded_pods: list[EndedPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
     """Of a group of queued pods: those that have succeeded, also if they have been deleted since, and how
     many places no pod took for a while. They hold nothing of the admission."""

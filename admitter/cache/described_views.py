@@ -11,12 +11,12 @@ from admitter.api.forms import DESCRIBED, fitted
 from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
 from admitter.cache.label_aliases import named_class
+from admitter.cache.stated import stated
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
     LONGEST_TEMPLATE,
     JobView,
-    expected,
     marks_of,
     meta,
     seconds,
@@ -115,7 +115,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         oversized=size if size > LONGEST_TEMPLATE else 0,
         spec=shared(
             {
-                **expected(annotations, {"template": {"spec": {}}}),
+                **stated(annotations, {"template": {"spec": {}}}),
                 "suspend": seen.suspended,
                 "parallelism": 0,
                 "completions": None,

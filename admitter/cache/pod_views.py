@@ -8,6 +8,7 @@ from typing import Final
 import orjson
 
 from admitter.cache.label_aliases import capacity
+from admitter.cache.pod_readiness import Trouble, trouble_of
 from admitter.cache.views import JobView, Json, Meta, WorkloadView, meta, seconds
 from admitter.convert.pod_requests import pod_requests
 from admitter.engine.model import Admission, Assignment
@@ -44,6 +45,7 @@ class PodView(Meta):
     capacity: str
     eviction_time: str
     unanswered_scheduler: str  # the scheduler that has said nothing of the pod yet; empty: it has
+    trouble: Trouble | None = None  # why it is not ready; None if it is, or has succeeded
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""
@@ -69,6 +71,7 @@ def parse_pod(raw: Json) -> PodView:
         capacity=capacity(metadata),
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, ""),
         unanswered_scheduler=_unanswered(raw["spec"], raw.get("status") or {}),
+        trouble=trouble_of(metadata, raw["spec"], raw.get("status") or {}),
     )
 
 

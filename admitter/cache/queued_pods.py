@@ -15,6 +15,7 @@ import orjson
 
 from admitter.cache.job_resources import POD, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import named_class
+from admitter.cache.stated import stated
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -23,7 +24,6 @@ from admitter.cache.views import (
     JobView,
     Json,
     Meta,
-    expected,
     marks_of,
     meta,
     seconds,
@@ -187,7 +187,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         injected=injected,
         shape=_started_as(injected) or _shape(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)),
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_LABEL_VALUE],
-        runtime=shared(expected(annotations, {"template": {"spec": spec}})),
+        runtime=shared(stated(annotations, {"template": {"spec": spec}})),
         owner=owner,
         priority_class=named_class(metadata),
     )

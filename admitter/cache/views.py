@@ -17,7 +17,9 @@ from admitter.api.conditions import ConditionType
 from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import capacity, named_class
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
+from admitter.cache.readiness_status import ReadinessStatus, read
 from admitter.cache.run_time_status import run_time_of
+from admitter.cache.stated import stated
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
@@ -30,11 +32,9 @@ from admitter.names import (
     CLUSTER_QUEUE_LABEL,
     COUNTED_ANNOTATION,
     EVICTION_TIME_ANNOTATION,
-    EXPECTED_RUNTIME_ANNOTATION,
     FLAVORS_ANNOTATION,
     INJECTED_ANNOTATION,
     JOB_LABEL,
-    MAX_RUNTIME_ANNOTATION,
     PLACED_ANNOTATION,
     POD_GROUP_LABEL,
     QUEUE_LABEL,
@@ -42,7 +42,6 @@ from admitter.names import (
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
-from admitter.quantities.durations import LONGEST_TEXT
 from admitter.quotas import placement
 from admitter.quotas.placement import Submission
 
@@ -54,8 +53,6 @@ LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
 LONGEST_RECORD: Final = 65_536
 """Characters of what a Job remembers of its last admission: the controller writes no more, but a user may."""
-LONGEST_WORD: Final = LONGEST_TEXT + 1
-"""Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
 _DIGITS: Final = 10
 
 
@@ -149,9 +146,9 @@ class JobView(Meta):
     eviction_time: str  # when it will be evicted, as its annotation says; empty if no eviction is pending
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
-    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected` and
-    # `maxRuntime` what annotations say of its runtime, and as `podDeadlineSeconds` the deadline of each of
-    # its pods, with `backoffLimit`; of a pod the `schedulingGates` of others
+    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected`,
+    # `maxRuntime` and `readyTimeout` the texts of annotations, and as `podDeadlineSeconds` the deadline of
+    # each of its pods, with `backoffLimit`; of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
@@ -302,7 +299,7 @@ def parse_job(raw: Json) -> JobView:
         oversized=oversized,
         spec=shared(
             {
-                **expected(annotations, spec),
+                **stated(annotations, spec),
                 **({"manualSelector": True} if spec.get("manualSelector") else {}),
                 "suspend": spec.get("suspend", False),
                 "parallelism": spec.get("parallelism", 1),
@@ -316,6 +313,7 @@ def parse_job(raw: Json) -> JobView:
         status=shared(
             {
                 "active": status.get("active", 0),
+                "ready": status.get("ready", 0),
                 "terminating": status.get("terminating", 0),
                 "succeeded": status.get("succeeded", 0),
                 "startTime": status.get("startTime"),
@@ -337,20 +335,6 @@ def marks_of(template: Json) -> Json:
         }
     )
     return made
-
-
-def expected(annotations: Mapping[str, str], spec: Json) -> Json:
-    """What a Job says of its runtime; most say nothing."""
-    said, most = annotations.get(EXPECTED_RUNTIME_ANNOTATION), annotations.get(MAX_RUNTIME_ANNOTATION)
-    of_pods = spec["template"]["spec"].get("activeDeadlineSeconds")
-    found = {
-        "activeDeadlineSeconds": spec.get("activeDeadlineSeconds"),
-        "expected": said.strip()[:LONGEST_WORD] if said is not None else None,
-        "maxRuntime": most.strip()[:LONGEST_WORD] if most is not None else None,
-        "podDeadlineSeconds": of_pods,
-        "backoffLimit": spec.get("backoffLimit") if of_pods is not None else None,
-    }
-    return {field: value for field, value in found.items() if value is not None}
 
 
 def workload_name(name: str, uid: str) -> str:
@@ -439,6 +423,11 @@ class WorkloadView(Meta):
         return BackOff(raw["count"], seconds(raw["until"])) if raw else None
 
     @property
+    def readiness(self) -> ReadinessStatus:
+        """Until when its pods have to be ready, and how often they were not."""
+        return read(self.status.get("readiness"))
+
+    @property
     def evicted_for(self) -> tuple[str, int]:
         """UID and generation in `preemption`, in a tenth of the time; an empty UID without it."""
         raw = self.status.get("preemption") or {}
@@ -494,5 +483,6 @@ def parse_workload(raw: Json) -> WorkloadView:
         retriable=(metadata.get("annotations") or {}).get(RETRIABLE_ANNOTATION) != "false",
     )
     # A Workload can be read if all of them can.
-    _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation, run_time_of(status))
+    _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation, view.readiness)
+    run_time_of(status)
     return view

@@ -4,6 +4,7 @@ One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (eng
 Which change concerns which part says `controllers.routing`; `controllers.lifecycle` runs it.
 """
 
+from functools import partial
 from random import Random
 
 from admitter.cache.world import World
@@ -31,6 +32,7 @@ from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
 from admitter.controllers.workload.pod_jobs import GroupJobs
+from admitter.controllers.workload.readiness import ReadyTimeouts
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
@@ -38,6 +40,7 @@ from admitter.engine.cycle import Engine
 from admitter.following.kind_informers import KindInformers
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate
+from admitter.policy.gate_readiness import backing_off
 from admitter.policy.namespace_weights import NamespaceWeights
 from admitter.policy.shortage import Shortages
 from admitter.policy.status import Clock
@@ -73,7 +76,8 @@ class App:
         self.weights = NamespaceWeights(world, self.engine)
         self.events = Events(transport, clock, pace)
         self.refused = RefusedStarts()
-        gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
+        backs_off = partial(backing_off, clock)
+        gate = Gate(world, catalog, settings.requeue_by, self.refused.why, backs_off)
         makers = Makers(world, self.events, transport)
         self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace, makers)
         self.marks = Marks(world, self.engine.capacity, transport, pace)
@@ -90,8 +94,9 @@ class App:
         self.deadlines = Deadlines(clock, self.grace_over)
         shortages = Shortages(self.engine, catalog)
         self.groups = GroupJobs(world, self.events, transport, clock)
+        self.ready = ReadyTimeouts(world, clock, transport, self.metrics.ready)
         self.evictions = Evictions(
-            world, catalog, self.grace, shortages, self.refused, self.groups, transport
+            world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport
         )
         self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, transport)
         self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)

@@ -142,7 +142,8 @@ class AppLifecycle:
     def stop_timers(self) -> None:
         """Nothing of this controller happens any more."""
         app = self._app
-        for part in (app.grace, app.deadlines, app.unscheduled, app.admissions, app.shortage_evictions):
+        parts = (app.grace, app.deadlines, app.ready, app.unscheduled, app.admissions, app.shortage_evictions)
+        for part in parts:
             part.close()
 
     def lead(self, epochs: dict[int, int]) -> None:

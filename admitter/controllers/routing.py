@@ -72,6 +72,8 @@ class Routing:
         self._admissions.usage_changed.listen(self._statuses.usage_changed)
         self._app.refused.over.listen(self._feed.reconsider)
         self._app.grace_over.listen(self._jobs.add)
+        self._app.ready.due.listen(self._jobs.add)
+        self._app.ready.again.listen(self._feed.reconsider)
         self._app.kind_returned.listen(self._kind_returned)
         self._app.kinds.changed.listen(self._job_kind_changed)
         self._app.job_kinds.changed.listen(lambda name: self._statuses.touch("jobkinds", ("", name)))
@@ -192,6 +194,7 @@ class Routing:
         self._statuses.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
         self._app.deadlines.workload_changed(old, new)
+        self._app.ready.workload_changed(old, new)
         self._placement.workload_changed(old, new)
         self._local_queues.workload_changed(old, new)
         self._jobs.add(either(old, new).key)
@@ -207,6 +210,7 @@ class Routing:
         job = either(old, new)
         key = (job.namespace, job.workload)
         self._feed.job_changed(key)
+        self._app.ready.job_changed(new)
         self._jobs.add(key)
         for parent in self._world.parents_of(job):
             self._jobs.add((parent.namespace, parent.workload))
@@ -217,6 +221,7 @@ class Routing:
         pod = either(old, new)
         self._feed.pod_changed(old, new)
         self._app.unscheduled.pod_changed(pod, gone=new is None)
+        self._app.ready.pod_changed(old, new)
         self._statuses.usage_changed(pod.usage.queue)
         if pod.usage.pool:
             self._marks.touch_queue(pod.usage.queue)

@@ -23,6 +23,7 @@ from admitter.engine.refusal import Refusal, Rule
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import HARMLESS
+from admitter.policy.gate_readiness import gave_up
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
 from admitter.policy.pod_groups import REMADE_SECONDS, complaint
@@ -52,6 +53,13 @@ class Waiting:
         return self.refusal.back_off if self.refusal is not None else None
 
 
+def _paused(workload: WorkloadView) -> Waiting:
+    words = gave_up(workload)
+    if words:
+        return Waiting(WaitingReason.GAVE_UP, words)
+    return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
+
+
 class Gate:
     """Finds the ClusterQueue of a Workload, or the reason that it can't have one now."""
 
@@ -61,9 +69,14 @@ class Gate:
         catalog: Catalog,
         requeue_by: RequeueBy = RequeueBy.CREATION,
         refused_start: Callable[[JobView], str | None] = lambda _: None,
+        backs_off: Callable[[WorkloadView], str] = lambda _: "",
     ) -> None:
-        """`refused_start` says why a Job can't be started as it is, if that was tried."""
+        """`refused_start` says why a Job can't be started as it is, if that was tried.
+
+        `backs_off` says why a Workload that was not ready in time is not tried again yet, or is empty.
+        """
         self._refused_start = refused_start
+        self._backs_off = backs_off
         self._world = world
         self._catalog = catalog
         self._requeue_by = requeue_by
@@ -138,7 +151,7 @@ class Gate:
         One that was made by hand has no Job.
         """
         if not workload.active:
-            return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
+            return _paused(workload)
         if workload.parked:
             words = (
                 f"it asks in {workload.size} bytes, and as many such large Workloads of namespace "
@@ -146,6 +159,8 @@ class Gate:
             )
             return Waiting(WaitingReason.PARKED, words)
         waiting = self._group(workload) or (self._job(job) if job is not None else self._by_hand(workload))
+        if waiting is None and (words := self._backs_off(workload)):
+            waiting = Waiting(WaitingReason.PODS_NOT_READY, words)
         if waiting is not None:
             return waiting
         found = self._queue(workload)

@@ -34,7 +34,10 @@ _BY_OTHERS: Final = frozenset(
 )
 """What administrators and other Workloads do: a Workload that waits for that has given nothing back."""
 _BY_ITSELF: Final = frozenset(
-    {EvictedReason.DEACTIVATED, EvictedReason.JOB_CHANGED, EvictedReason.NOT_STARTED}
+    {
+        *(EvictedReason.DEACTIVATED, EvictedReason.JOB_CHANGED, EvictedReason.NOT_STARTED),
+        EvictedReason.PODS_NOT_READY,
+    }
 )
 """Reasons of evictions by which a Workload gives its place back."""
 

@@ -6,6 +6,7 @@ are shared, so that a second snapshot of the same moment costs no reading.
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from admitter.cache.declared_kinds import declared_kinds
@@ -21,6 +22,7 @@ from admitter.engine.cycle import Engine
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import metadata_for, workload_spec
 from admitter.policy.gate import Gate, Waiting
+from admitter.policy.gate_readiness import backing_off
 from admitter.policy.intake import Intake
 from admitter.policy.namespace_weights import NamespaceWeights
 from admitter.policy.pending_reservations import keep_reservations
@@ -83,7 +85,9 @@ class Snapshot:
         self.engine = Engine()  # the reservations and the pending workloads; nothing has been decided in it
         # what queues and flavors say, checked
         self.catalog = Catalog(self.world, self.engine, known.settings.gpus)
-        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by)  # which Workloads may compete
+        # which Workloads may compete
+        backs_off = partial(backing_off, lambda: at(self.now))
+        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by, backs_off=backs_off)
         self.waiting: dict[str, Waiting] = {}  # why some Workloads may not compete, by UID
         self._intake = Intake(self.world, self.engine, self.gate)
         self.world.shards.epochs[0] = 0

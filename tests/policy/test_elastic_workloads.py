@@ -11,6 +11,7 @@ from admitter.client.pace import Pace
 from admitter.controllers.workload.eviction import Evictions, RefusedStarts
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.readiness import ReadyTimeouts
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, GPU_MEMORY
@@ -84,10 +85,11 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     assert Gate(world, catalog).check(parse_workload(waiting), None) == "eq_a_quota"
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
+    absent = cast("Any", None)
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
-    eviction = Evictions(
-        world, catalog, grace, Shortages(engine, catalog), RefusedStarts(), *(cast("Any", None),) * 2
-    )
+    ready = ReadyTimeouts(world, grace.clock, absent, lambda _queue, _seconds: None)
+    shortages, refused = Shortages(engine, catalog), RefusedStarts()
+    eviction = Evictions(world, catalog, grace, shortages, refused, absent, ready, absent)
     assert eviction.wanted(running) is None
 
 

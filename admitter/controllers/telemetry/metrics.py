@@ -169,6 +169,12 @@ class Metrics:
             QUEUE_LABELS,
             buckets=WAIT_BUCKETS,
         )
+        self._ready = histogram(
+            "admitter_ready_wait_seconds",
+            "From a Workload's admission to the first moment that all of its pods are ready.",
+            QUEUE_LABELS,
+            buckets=WAIT_BUCKETS,
+        )
         with_reason = (*QUEUE_LABELS, "reason")
         self._evictions = counter("admitter_evictions", "Workloads evicted.", with_reason)
         self._finished = counter(
@@ -184,6 +190,9 @@ class Metrics:
     def admitted(self, queue: str, waited: float) -> None:
         self._of_queue(self._admissions, queue).inc()
         self._of_queue(self._waits, queue).observe(waited)
+
+    def ready(self, queue: str, waited: float) -> None:
+        self._of_queue(self._ready, queue).observe(waited)
 
     def evicted(self, queue: str, reason: str) -> None:
         self._of_queue(self._evictions, queue, reason).inc()

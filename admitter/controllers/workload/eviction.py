@@ -31,6 +31,7 @@ from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.pod_writes import bar as bar_pod
 from admitter.controllers.workload.pod_writes import side_by_side, stop
+from admitter.controllers.workload.readiness import ReadyTimeouts
 from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
@@ -101,6 +102,7 @@ class Evictions:
     shortages: Shortages
     refused: RefusedStarts
     groups: GroupJobs
+    ready: ReadyTimeouts
     transport: Transport
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     _started: dict[str, float] = field(default_factory=dict)  # when, by UID, in the last `ACT_SECONDS`
@@ -119,10 +121,15 @@ class Evictions:
         if drained is not None:
             return drained
         short = self.shortages.victim(workload.uid)
-        return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
+        if short is not None:
+            return EvictedReason.CAPACITY_SHRUNK, short
+        late = self.ready.late(workload)
+        return (EvictedReason.PODS_NOT_READY, late) if late else None
 
     async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
         """Write down that a Workload must stop; it keeps its quota."""
+        if reason is EvictedReason.PODS_NOT_READY and not await self.ready.is_late_now(workload):
+            return  # what is newer has been taken in, and brings us here again
         by = workload.preemption if reason is EvictedReason.PREEMPTED else None
         if by is not None:
             body = status.preempted(workload, by, self.grace.clock())
@@ -130,12 +137,14 @@ class Evictions:
             body = status.evicted(workload, reason, message, self.grace.clock())
             if workload.preemption is not None and not self.grace.is_needed(workload):
                 body["status"]["preemption"] = None  # else a restart would take it for what makes room
+            if reason is EvictedReason.PODS_NOT_READY:
+                body["status"] |= self.ready.evicted(workload)
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way; a Workload made by hand has no Job."""
-        if workload.admission is None:
+        if workload.admission is None or await self.ready.pause(workload):
             return
         if not workload.evicting:
             wanted = self.wanted(workload)

@@ -211,7 +211,7 @@ class Jobs:
             await self._waiting(job, workload)
         elif workload.evicting or self.eviction.wanted(workload) is not None:
             await self.eviction.converge(workload, job)
-        else:
+        elif not await self.eviction.ready.note(workload):
             await self._admitted(job, workload)
 
     async def _waiting(self, job: JobView, workload: WorkloadView) -> None:

@@ -88,6 +88,10 @@ class WaitingReasons:
             message = workload.condition(ConditionType.EVICTION_PENDING).get("message", "")
         self.events.record(self._subject(workload), reason, message, topic="eviction")
 
+    def tell_limit(self, workload: WorkloadView, words: str) -> None:
+        """Tell the user that an annotation on the time to be ready does not count as it is written."""
+        self.events.record(self._subject(workload), EventReason.READY_TIMEOUT, words, topic="ready timeout")
+
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has a pending reservation."""
         reserved = workload.condition(ConditionType.QUOTA_RESERVED)

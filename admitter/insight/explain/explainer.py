@@ -13,6 +13,7 @@ from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
 from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
+from admitter.insight.explain.readiness import readiness_lines
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
 from admitter.insight.listing import job_name, lines, stops_others
@@ -96,7 +97,8 @@ class Explainer:
         else:
             found = self._waits(key, workload, enough)
         words = complaint(self._world.job_of(workload.key))
-        return replace(found, hints=(*found.hints, words)) if words else found
+        more = (*readiness_lines(workload, self._snapshot.now), *filter(None, (words,)))
+        return replace(found, hints=(*found.hints, *more)) if more else found
 
     def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
         queue, held_back = self._snapshot.queue_of(workload), self._snapshot.waiting.get(workload.uid)

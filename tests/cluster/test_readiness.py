@@ -1,0 +1,217 @@
+"""Jobs with pods that never get ready, by each cause: how each ends, and that its quota is used again."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.cluster.objects import Json, job
+from tests.cluster.queued_pods import group_workload, pods_of, queued_pod
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+TIMEOUT = 6
+"""Seconds to be ready: a pod without trouble needs two on a busy machine."""
+
+
+def offers(team: Team, cpu: str = "1", **lifecycle: Any) -> None:
+    rules = {"readyTimeout": f"{TIMEOUT}s", "backoff": {"base": "5s", "max": "10s"}, **lifecycle}
+    team.offers({"cpu": {"on-demand": cpu}}, lifecycle=rules)
+
+
+def troubled(team: Team, name: str, trouble: str, **more: Any) -> Json:
+    """A Job with pods that never get ready on the simulated nodes."""
+    made = job(team.namespace, name, seconds=None, **more)
+    made["spec"]["template"]["metadata"]["annotations"]["admitter.dev/simulated-trouble"] = trouble
+    return made
+
+
+def readiness(team: Team, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = team.workload(name).get("status", {}).get("readiness") or {}
+    return found
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def evicted(team: Team, name: str, attempts: int = 1, timeout: float = 180) -> str:
+    """Wait until a Job has been evicted for readiness so often, and waits; returns why."""
+    eventually(
+        lambda: readiness(team, name).get("attempts", 0) >= attempts and team.state(name) == "Pending",
+        what=f"{name} to be evicted {attempts} times",
+        timeout=timeout,
+    )
+    return str(team.condition(name, "Evicted")["message"])
+
+
+def admitted_at(team: Team, name: str) -> datetime:
+    return moment(team.condition(name, "Admitted")["lastTransitionTime"])
+
+
+def test_a_job_without_its_image_gives_its_quota_to_the_next_and_is_given_up_in_the_end(team: Team) -> None:
+    offers(team, giveUp={"attempts": 2})
+    team.apply(troubled(team, "broken", "image"))
+    eventually(lambda: team.state("broken") == "Admitted", what="its admission")
+    first = moment(readiness(team, "broken")["deadline"])
+    assert TIMEOUT <= (first - admitted_at(team, "broken")).total_seconds() <= TIMEOUT + 1
+    team.apply(job(team.namespace, "next", seconds=1))
+    why = evicted(team, "broken")
+    assert "1 of 1 pods can't pull its image: ImagePullBackOff work" in why
+    assert moment(team.condition("broken", "Evicted")["lastTransitionTime"]) >= first
+    eventually(lambda: team.state("next") == "Finished", what="the next Job to run on its quota")
+    eventually(lambda: team.reason("broken") == "GaveUp", what="the second try to be the last")
+    found = readiness(team, "broken")
+    assert (found["attempts"], found["failures"]) == (2, 2)
+    assert "nextTry" not in found
+    assert team.workload("broken")["spec"]["active"] is False
+    assert "giveUp.attempts: 2" in team.workload("broken")["status"]["message"]
+
+    team.patch("wl", team.workload("broken")["metadata"]["name"], {"spec": {"active": True}})
+    eventually(lambda: team.state("broken") == "Admitted", what="its user to set it going again")
+    assert "attempts" not in readiness(team, "broken"), "that begins a new row"
+
+
+def test_a_job_that_crashes_waits_longer_each_time_and_holds_nothing_meanwhile(team: Team) -> None:
+    offers(team)
+    crashes = troubled(team, "crashes", "crash", pods=2)
+    crashes["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "500m"}
+    team.apply(crashes)
+    why = evicted(team, "crashes")
+    assert "2 of 2 pods crash: container main: exit code 1" in why
+    found = readiness(team, "crashes")
+    ended = moment(team.condition("crashes", "Evicted")["lastTransitionTime"])
+    assert 4 <= (moment(found["nextTry"]) - ended).total_seconds() <= 7
+    assert team.workload("crashes")["status"]["reason"] == "PodsNotReady"
+    assert "admission" not in team.workload("crashes")["status"]
+    team.controller.restart()
+    assert readiness(team, "crashes").get("nextTry", found["nextTry"]) == found["nextTry"]
+    eventually(lambda: team.state("crashes") == "Admitted", what="the next try")
+    assert admitted_at(team, "crashes") >= moment(found["nextTry"])
+    evicted(team, "crashes", 2)
+    again = readiness(team, "crashes")
+    ended = moment(team.condition("crashes", "Evicted")["lastTransitionTime"])
+    assert 8 <= (moment(again["nextTry"]) - ended).total_seconds() <= 12
+
+
+@pytest.mark.parametrize("want", ["selector", "capacity"])
+def test_want_of_a_node_is_told_and_never_given_up(team: Team, want: str) -> None:
+    offers(team, cpu="1000", giveUp={"attempts": 1})
+    if want == "selector":
+        pod = {"nodeSelector": {"example.com/none": "there"}}
+        team.apply(job(team.namespace, "nowhere", seconds=None, pod=pod))
+    else:  # the nodes have room for four at most
+        team.apply(job(team.namespace, "nowhere", seconds=None, pods=7, requests={"cpu": "15"}))
+    why = evicted(team, "nowhere", 2)
+    assert re.search(r"[1-7] of [17] pods unschedulable: 0/", why)
+    assert ("didn't match" if want == "selector" else "Insufficient cpu") in why
+    assert team.workload("nowhere")["spec"].get("active", True) is True
+    assert "failures" not in readiness(team, "nowhere")
+
+
+def test_a_head_that_backs_off_blocks_no_other_in_a_strict_queue(team: Team) -> None:
+    rules = {"readyTimeout": f"{TIMEOUT}s", "backoff": {"base": "1h", "max": "1h"}}
+    team.offers({"cpu": {"on-demand": "1"}}, lifecycle=rules, queueingStrategy="StrictFIFO")
+    team.apply(troubled(team, "head", "image"))
+    eventually(lambda: team.state("head") == "Admitted", what="its admission")
+    team.apply(job(team.namespace, "second"), job(team.namespace, "third"))
+    evicted(team, "head")
+    eventually(lambda: team.states()["Finished"] == 2, what="those behind it to run")
+    assert team.reason("head") == "PodsNotReady"
+
+
+def test_a_restart_while_pods_start_keeps_the_deadline_and_ready_jobs_stay(team: Team) -> None:
+    offers(team, cpu="2", readyTimeout="25s")
+    team.apply(troubled(team, "broken", "image"), job(team.namespace, "fine", seconds=None))
+    eventually(lambda: team.states()["Admitted"] == 2, what="both admissions")
+    before = readiness(team, "broken")
+    team.runs("fine")
+    team.controller.restart()
+    evicted(team, "broken")
+    assert readiness(team, "broken")["deadline"] == before["deadline"]
+    late = moment(team.condition("broken", "Evicted")["lastTransitionTime"]) - moment(before["deadline"])
+    assert 0 <= late.total_seconds() <= 30
+    eventually(lambda: "readyAt" in readiness(team, "fine"), what="its readiness to be noted")
+    assert team.state("fine") == "Admitted"
+    assert "attempts" not in readiness(team, "fine")
+
+
+def test_a_job_that_lost_its_pod_has_time_to_recover_and_is_evicted_after_it(team: Team) -> None:
+    offers(team, readyTimeout="60s", recoveryTimeout="12s")
+    team.apply(job(team.namespace, "loses", seconds=None))
+    team.runs("loses")
+    (pod,) = team.pods("loses")
+    eventually(lambda: team.read("job", "loses")["status"].get("ready") == 1, what="its pod to count")
+    not_ready: Json = {"conditions": [{"type": "Ready", "status": "False"}]}
+    lost = f'--patch={{"status": {{"conditions": {[*not_ready["conditions"]]}}}}}'.replace("'", '"')
+    team.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", lost)
+    eventually(lambda: "recoverBy" in readiness(team, "loses"), what="the loss to be noted")
+    by = moment(readiness(team, "loses")["recoverBy"])
+    why = evicted(team, "loses")
+    assert "not all ready again in time: 1 of 1 pods runs and is not ready" in why
+    assert moment(team.condition("loses", "Evicted")["lastTransitionTime"]) >= by
+
+
+def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> None:
+    offers(team, readyTimeout="60s", recoveryTimeout="20s", giveUp={"attempts": 1})
+    room = {"cpu": "4", "memory": "4Gi", "pods": "10"}
+    name = f"{team.namespace}-node"
+    labels = {"instance-type": "on-demand", "example.com/only": team.namespace}
+    node = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    team.apply({"apiVersion": "v1", "kind": "Node", "metadata": node, "status": {"capacity": room}})
+    only = {"nodeSelector": {"example.com/only": team.namespace}}
+    team.apply(job(team.namespace, "loses", seconds=None, pod=only))
+    team.runs("loses")
+    team.apply(job(team.namespace, "next"))
+    team.kubectl("delete", "node", name)
+    team.made.remove(f"Node/{name}")
+    why = evicted(team, "loses", timeout=300)
+    assert "not all ready again in time: 1 of 1 pods unschedulable" in why
+    assert "failures" not in readiness(team, "loses")
+    eventually(lambda: team.state("next") == "Finished", what="its quota to be used again")
+    assert team.reason("loses") == "PodsNotReady"
+
+
+def test_a_group_of_which_a_pod_never_gets_ready_is_evicted(team: Team) -> None:
+    offers(team, cpu="2")
+    fine = queued_pod(team.namespace, "fine", group="both", size=2)
+    broken = queued_pod(team.namespace, "broken", group="both", size=2)
+    broken["metadata"]["annotations"]["admitter.dev/simulated-trouble"] = "crash"
+    team.apply(fine, broken)
+    eventually(
+        lambda: (group_workload(team, "both").get("status") or {}).get("readiness", {}).get("attempts") == 1,
+        what="its eviction",
+    )
+    conditions = group_workload(team, "both")["status"]["conditions"]
+    why = next(each for each in conditions if each["type"] == "Evicted")
+    assert why["reason"] == "PodsNotReady"
+    assert "1 of 2 pods crashes" in why["message"]
+    eventually(lambda: not pods_of(team, "both"), what="its pods to go")
+    team.apply(job(team.namespace, "next", requests={"cpu": "2"}))
+    eventually(lambda: team.state("next") == "Finished", what="its quota to be used again")
+
+
+def test_an_annotation_shortens_the_limit_and_a_longer_or_unreadable_one_is_told(team: Team) -> None:
+    offers(team, cpu="3", readyTimeout="50s")
+    for name, text in (("short", "20s"), ("long", "2h"), ("odd", "soon")):
+        made = job(team.namespace, name, seconds=None)
+        made["metadata"].setdefault("annotations", {})["admitter.dev/ready-timeout"] = text
+        team.apply(made)
+    eventually(lambda: team.states()["Admitted"] == 3, what="all admissions")
+    for name, limit in (("short", 20), ("long", 50), ("odd", 50)):
+        found = moment(readiness(team, name)["deadline"]) - admitted_at(team, name)
+        assert limit <= found.total_seconds() <= limit + 1
+
+    def told(name: str) -> str:
+        selector = f"--field-selector=involvedObject.name={name},reason=ReadyTimeout"
+        return " ".join(each["message"] for each in team.read("events", selector)["items"])
+
+    eventually(lambda: told("long") and told("odd"), what="the events")
+    assert f"2h is longer than ClusterQueue {team.cluster_queue} allows" in told("long")
+    assert f"Job {team.namespace}/odd: metadata.annotations[admitter.dev/ready-timeout]: 'soon'" in told(
+        "odd"
+    )
+    assert told("short") == ""
