@@ -12,10 +12,9 @@ Told = list[tuple[str, str, str, str]]
 
 def queue(**lifecycle: str) -> list[Json]:
     preemption = {"withinClusterQueue": "LowerPriority"}
-    rules = {"lifecycle": lifecycle} if lifecycle else {}
     return [
         resource_flavor("default", {}),
-        cluster_queue("total", {"cpu": {"default": "4"}}, preemption=preemption, **rules),
+        cluster_queue("total", {"cpu": {"default": "4"}}, preemption=preemption, lifecycle=lifecycle),
         local_queue("team", "total"),
     ]
 
