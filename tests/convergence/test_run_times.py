@@ -12,7 +12,8 @@ from admitter.cache.world import OWN
 from admitter.names import MAX_RUNTIME_ANNOTATION
 from tests.apiserver.loop import run
 from tests.apiserver.server import clock
-from tests.convergence.scene import JOBS, Scene
+from tests.convergence.pods import PodScene
+from tests.convergence.scene import JOBS, TEAM, Scene
 
 Json = dict[str, Any]
 
@@ -132,6 +133,67 @@ def test_the_annotation_of_a_job_counts_once_it_can_be_read() -> None:
         scene.server.write(f"{JOBS}/long-too", note)
         await scene.settled(lambda: scene.is_done("long-too"))
         assert time_of(scene, "long-too", "Evicted") - time_of(scene, "long-too", "QuotaReserved") == 20
+        await scene.kill()
+
+    run(story())
+
+
+def lasting(**lifecycle: str) -> PodScene:
+    """A queue of two CPUs; its pods never end by themselves."""
+    scene = PodScene({"a": 2})
+    scene.kubelet.lasts = lambda _: 10_000.0
+    cap(scene, **lifecycle)
+    return scene
+
+
+def test_pods_that_a_controller_makes_anew_stay_out_of_a_group_that_has_had_its_time() -> None:
+    async def story() -> None:
+        scene = lasting(maxRuntime="60s")
+        owner = {"apiVersion": "example.com/v1", "kind": "Maker", "name": "maker", "uid": "uid-of-maker"}
+        await scene.start()
+        first = scene.group("tune", 2, owner=owner)
+        await scene.settled(lambda: scene.started(first) == 2)
+        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded"))
+        second = scene.group("tune", 2, first=2, owner=owner)
+        await scene.settled(lambda: "MaxRuntimeExceeded" in scene.events(second[0]))
+        await asyncio.sleep(600)
+        assert scene.started(second) == 0
+        assert scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded")
+        scene.server.remove(f"{OWN}/namespaces/{TEAM}/workloads/{scene.made_for('tune')['metadata']['name']}")
+        await scene.settled(lambda: scene.started(second) == 2)
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_group_that_is_made_again_by_its_user_begins_a_new_life() -> None:
+    async def story() -> None:
+        scene = lasting(maxRuntime="60s")
+        await scene.start()
+        first = scene.group("tune", 2)
+        await scene.settled(lambda: scene.started(first) == 2)
+        await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded"))
+        second = scene.group("tune", 2, first=2)
+        await scene.settled(lambda: scene.started(second) == 2)
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_requeued_group_waits_for_its_pods_behind_another() -> None:
+    async def story() -> None:
+        scene = lasting(maxRuntime="60s", onMaxRuntime="Requeue")
+        await scene.start()
+        first = scene.group("tune", 2)
+        await scene.settled(lambda: scene.started(first) == 2)
+        other = scene.group("other", 2)
+        await scene.settled(lambda: scene.started(other) == 2)
+        assert scene.says("tune", "Evicted") == ("True", "MaxRuntimeExceeded")
+        assert scene.says("tune", "Finished") == ("", "")
+        again = scene.group("tune", 2, first=2)
+        await scene.settled(lambda: scene.started(again) == 2)
+        assert scene.says("other", "Evicted") == ("True", "MaxRuntimeExceeded")
+        assert scene.excesses == []
         await scene.kill()
 
     run(story())
