@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from admitter.api.lifecycle import OnMaxRuntime
@@ -42,4 +42,9 @@ def run_time_of(status: Mapping[str, Any]) -> RunTimeStatus:
 
 
 def _seconds(timestamp: str | None) -> float | None:
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else None
+    if not timestamp:
+        return None
+    try:
+        return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"{timestamp!r} is not of the years 1 to 9999") from error

@@ -2,7 +2,7 @@
 
 Decisions follow from what each workload holds, the waiting workloads and the pending reservations. If such a
 state comes back without an arrival, end or change in between, it comes back for ever. Times that are left are
-part of the state: of a grace period, a runtime, a minimum runtime.
+part of the state: of a grace period, a runtime, a minimum or maximum runtime.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -13,6 +13,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.policy.lifecycle import Phase
 from admitter.simulate.items import Item, Key
+from admitter.simulate.run_times import left
 
 FEW: Final = 8  # rounds of evictions before states are compared: so many are usual
 
@@ -96,6 +97,7 @@ class Rounds:
         backed_off = self._engine.returned.lasting.items()
         state: list[Hashable] = [(pair, each.until - now) for pair, each in sorted(backed_off)]
         for uid, item in items:
+            state.append(left(item, now))
             held, promised = reserved.get(uid), ledger.pending_reservations.get(uid)
             if held is None:
                 state.append(
@@ -103,7 +105,7 @@ class Rounds:
                 )
                 continue
             ran, min_runtime = now - held.since, tree.victim_terms(held.queue).runtime
-            left = ran if item.runtime is not None else min(ran, min_runtime)
+            counts = ran if item.runtime is not None else min(ran, min_runtime)
             going = (pending[uid] - now, ledger.preemptor(uid)) if uid in pending else None
-            state.append((uid, ages[self._age(item)], held.admission, places[held.since], left, going))
+            state.append((uid, ages[self._age(item)], held.admission, places[held.since], counts, going))
         return tuple(state)

@@ -65,6 +65,12 @@ class RunTimes:
         return over
 
 
+def left(item: Item, now: float) -> tuple[int, float | None]:
+    """What a workload has used up before, and in how many seconds it has to end; None: never."""
+    status = run_time_of(item.view.status)
+    return status.used, status.deadline - now if status.deadline is not None else None
+
+
 def kept(before: WorkloadView, now: WorkloadView) -> WorkloadView:
     """A workload as it is now, with what it had used up before, unless its status says that itself."""
     if before is now or "runTime" in now.status or "runTime" not in before.status:

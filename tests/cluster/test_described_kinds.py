@@ -193,6 +193,23 @@ def test_a_victim_runs_again_elsewhere_with_nothing_of_the_first_flavors(team: L
     assert auditor.excesses == []
 
 
+def test_it_is_stopped_at_its_maximum_run_time_and_the_next_one_runs(team: Lab) -> None:
+    team.offers({"cpu": {"spot": "2"}}, lifecycle={"maxRuntime": "20s"})
+    limits = {(team.flavor("spot"), "cpu"): 2.0}
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.submit("long")
+        team.runs("long", pods=2)
+        team.submit("next", seconds=1)
+        eventually(lambda: team.state("long") == "Finished", what="the end of its time")
+        assert team.reason("long") == "MaxRuntimeExceeded"
+        assert team.experiment("long")["spec"]["state"] == "Stopped"
+        assert team.pods("long") == []
+        assert team.left("long") == []
+        eventually(lambda: team.state("next") == "Finished", what="the next one to end")
+        assert team.condition("next", "Finished")["reason"] == "JobSucceeded"
+    assert auditor.excesses == []
+
+
 def test_it_is_deleted_while_it_waits_runs_or_is_evicted(team: Lab) -> None:
     limits = team.two_flavors(withinClusterQueue="LowerPriority")
     high = team.priority_class("high", 10)

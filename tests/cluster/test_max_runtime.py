@@ -57,6 +57,9 @@ def test_a_job_ends_at_its_maximum_and_the_next_gets_the_quota_at_once(team: Tea
     team.patch("job", "long", {"spec": {"suspend": False}})
     eventually(lambda: team.read("job", "long")["spec"]["suspend"] is True, what="it to stay suspended")
     assert team.state("long") == "Finished"
+    team.kubectl("delete", "wl", team.workload("long")["metadata"]["name"])
+    team.runs("long")  # its user lets it have all of its time again
+    assert run_time(team, "long").get("usedSeconds", 0) == 0
 
 
 def test_the_time_is_summed_over_an_eviction(team: Team) -> None:
@@ -121,7 +124,7 @@ def test_an_annotation_that_can_not_be_read_is_told_and_nothing_starts(team: Tea
     assert team.condition("soon", "Finished")["reason"] == "JobSucceeded"
 
 
-def test_a_group_of_pods_ends_at_what_its_pods_ask_for(team: Team) -> None:
+def test_a_group_of_pods_ends_at_what_its_pods_ask_for_and_may_be_made_again(team: Team) -> None:
     team.offers({"cpu": {"spot": "2"}}, lifecycle={"maxRuntime": "1h"})
     pods = [queued_pod(team.namespace, f"rank-{n}", group="ranks", size=2) for n in range(2)]
     team.apply(*(asking(pod, "8s") for pod in pods))
@@ -138,3 +141,29 @@ def test_a_group_of_pods_ends_at_what_its_pods_ask_for(team: Team) -> None:
     eventually(lambda: workload()["status"]["state"] == "Finished", what="the end of their time")
     assert pods_of(team, "ranks") == {}
     assert workload()["status"]["reason"] == "MaxRuntimeExceeded"
+    team.apply(*pods)
+    eventually(running, what="the group to run again, once its user has made it again")
+    assert workload()["status"]["state"] == "Admitted"
+
+
+def test_pods_that_a_controller_makes_anew_stay_out_of_a_group_that_has_had_its_time(team: Team) -> None:
+    team.offers({"cpu": {"spot": "2"}}, lifecycle={"maxRuntime": "8s"})
+    maker = team.read("serviceaccount", "default")["metadata"]
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "default", "uid": maker["uid"]}
+
+    def member(name: str) -> Json:
+        made = queued_pod(team.namespace, name, group="ranks", size=1)
+        made["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        return made
+
+    def ended() -> list[str]:
+        found = [each["status"] for each in team.workloads().values()]
+        return [each.get("reason", "") for each in found if each.get("state") == "Finished"]
+
+    kills = team.controller.kills
+    team.apply(member("first"))
+    eventually(lambda: ended() == ["MaxRuntimeExceeded"], what="the end of its time")
+    team.apply(member("second"))
+    team.hears(lambda: "MaxRuntimeExceeded" in team.events("second"), kills, "why it stays out")
+    assert [pod["spec"].get("nodeName") for pod in pods_of(team, "ranks").values()] == [None]
+    assert ended() == ["MaxRuntimeExceeded"]

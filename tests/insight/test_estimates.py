@@ -17,7 +17,7 @@ from admitter.insight.snapshot_file import facts
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
 from admitter.policy.snapshot import Snapshot
 from admitter.simulate.manifests import Change
-from tests.insight.states import NOW, State
+from tests.insight.states import NOW, State, moment
 
 
 @pytest.fixture
@@ -161,6 +161,28 @@ def test_the_end_of_a_workload_of_which_nothing_is_known_is_unknown(state: State
     state.waits("a", "second", {"cpu": "4"})
     (second,) = estimated(state, "second")
     assert (second.earliest, second.median, second.latest, second.unknown) == (None, None, None, 2)
+
+
+def test_a_workload_of_which_nothing_is_known_ends_at_its_deadline(state: State) -> None:
+    asks = {"admitter.dev/max-runtime": "5m"}
+    state.waits("a", "second", {"cpu": "4"}, annotations=asks)
+    state.waits("a", "third", {"cpu": "4"}, created=10, annotations=asks)
+    for workload in state.objects["workloads"]:
+        workload["status"]["runTime"] = {"deadline": moment(90)}
+    second, third = estimated(state, "second", "third")
+    assert (second.earliest, second.median, second.latest, second.unknown) == (90, 90, 90, 0)
+    assert third.median == 390
+
+
+def test_no_estimate_is_beyond_a_deadline(state: State) -> None:
+    """Others like it took ten minutes and more, and its time is over in one."""
+    finished(state, *range(600, 1600, 100))
+    for workload in state.objects["workloads"]:
+        if workload["status"]["state"] == "Admitted":
+            workload["status"]["runTime"] = {"deadline": moment(60)}
+    state.waits("a", "second", {"cpu": "4"})
+    (second,) = estimated(state, "second")
+    assert (second.earliest, second.latest) == (60, 60)
 
 
 def test_other_trees_make_no_difference(state: State) -> None:

@@ -124,6 +124,18 @@ def test_what_runs_and_what_has_finished_is_told_too(state: State, tmp_path: Pat
     assert desk.tell("done") == ["a/done: Finished in ClusterQueue team-a", "  the Job has succeeded"]
 
 
+def test_when_what_runs_ends_at_the_latest_and_why(state: State, tmp_path: Path) -> None:
+    limit = "maxRuntime 2h of ClusterQueue team-a"
+    run_time = {"usedSeconds": 6360, "deadline": moment(240), "onMaxRuntime": "Requeue", "limit": limit}
+    state.holds(
+        "a", "limited", {GPU: ("1", "a100")}, cluster_queue="team-a", since=-600, status={"runTime": run_time}
+    )
+    assert Desk(state, tmp_path).tell("limited")[-2:] == [
+        "  expected to end in 4 min",
+        f"  ends at the latest in 4 min: {limit}; then it is requeued",
+    ]
+
+
 def test_one_that_fits_is_about_to_be_admitted(state: State, tmp_path: Path) -> None:
     state.waits("a", "small", {GPU: "1"})
     assert Desk(state, tmp_path).explain("small")["message"] == (

@@ -4,12 +4,15 @@ import asyncio
 from collections import Counter
 from datetime import datetime
 from itertools import count
+from math import inf
 from random import Random
 from typing import Any
 
+from admitter.cache.run_time_status import RunTimeStatus, run_time_of
 from admitter.convert.settings import DEFAULTS
 from admitter.policy.lifecycle import Phase, phase_of
 from admitter.policy.snapshot import Facts, Snapshot
+from admitter.quantities.durations import parse_duration
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
 from tests.apiserver.loop import run
@@ -23,13 +26,22 @@ Json = dict[str, Any]
 SECONDS = 200
 START = BEGIN.timestamp()
 LONGEST = 120
+LIFECYCLES: list[Json] = [
+    {},
+    {"maxRuntime": "35s"},
+    {"maxRuntime": 50, "onMaxRuntime": "Finish"},
+    {"maxRuntime": "40s", "onMaxRuntime": "Requeue"},
+]
 
 
 class Walk:
     """What users do in a history: Workloads that they create with a runtime, and delete, by second."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, limited: bool = False) -> None:
+        """With `limited` queues may have a maximum run time."""
         self.queues = policies(random)
+        for each in self.queues if limited else ():
+            each["spec"]["lifecycle"] = random.choice(LIFECYCLES)
         self.specs: dict[str, Json] = {}
         self.lasts: dict[str, int] = {}
         self.created: dict[int, str] = {}
@@ -66,14 +78,15 @@ class Walk:
         """Whether not two things happen in one second: a controller may learn of either first."""
         times = Counter([*self.created, *self.deleted])
         pending, started = set(), set()
-        for event in self.simulator().run():
+        for event in self.simulator().run(until=START + SECONDS):
             pending |= {event.key} if event.kind == "EvictionPending" else set()
             started |= (
                 {(event.time, event.preemptor)}
                 if event.kind == "Preempted" and event.key in pending
                 else set()
             )
-            times[int(event.time - START)] += event.kind == "Finished"
+            ends = event.kind == "Evicted" or (event.kind, event.reason) == ("Finished", "JobSucceeded")
+            times[int(event.time - START)] += ends
         times.update(int(time - START) for time, _ in started)
         return max(times.values()) == 1
 
@@ -132,6 +145,45 @@ def test_the_simulator_and_the_controllers_agree_on_every_phase(seed: int) -> No
                 pass
             simulated = {item.view.name: item.phase for item in simulator.items.values()}
             assert simulated == phases(controller), f"after {at} seconds"
+        controller.keeps_to_the_table()
+        await controller.kill()
+
+    run(history())
+
+
+def run_times(controller: Controller) -> dict[str, RunTimeStatus]:
+    """What each Workload has used up, and until when it may go on, by their statuses."""
+    return {name: run_time_of(controller.view(name).status) for name in controller.server.workloads}
+
+
+def longest(walk: Walk, queue: str) -> float:
+    """For how long a Workload of a queue may hold quota in all, in seconds; without end if it is requeued."""
+    (spec,) = (each["spec"] for each in walk.queues if each["metadata"]["name"] == queue)
+    rules = spec["lifecycle"]
+    ends = "maxRuntime" in rules and rules.get("onMaxRuntime") != "Requeue"
+    return parse_duration(str(rules["maxRuntime"])) if ends else inf
+
+
+@many
+@seeds
+def test_both_agree_on_maximum_run_times_and_none_holds_quota_for_longer(seed: int) -> None:
+    random = Random(seed)
+    walk = next(walk for walk in (Walk(random, limited=True) for _ in count()) if walk.is_clear())
+
+    async def history() -> None:
+        simulator, controller = walk.simulator(), Controller(Server(), walk.queues, whole_seconds)
+        for at in range(SECONDS):
+            await second(controller, walk, at)
+            for _ in simulator.run(until=START + at):
+                pass
+            items = {item.view.name: item for item in simulator.items.values()}
+            assert {name: item.phase for name, item in items.items()} == phases(controller), f"after {at} s"
+            simulated = {name: run_time_of(item.view.status) for name, item in items.items()}
+            assert simulated == run_times(controller), f"after {at} seconds"
+            for name, item in items.items():
+                ends = ((run.start, START + at if run.end is None else run.end) for run in item.runs)
+                held = sum(end - start for start, end in ends)
+                assert held <= longest(walk, walk.specs[name]["queueName"]), name
         controller.keeps_to_the_table()
         await controller.kill()
 

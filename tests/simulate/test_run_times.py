@@ -12,10 +12,9 @@ Told = list[tuple[str, str, str, str]]
 
 def queue(**lifecycle: str) -> list[Json]:
     preemption = {"withinClusterQueue": "LowerPriority"}
-    rules = {"lifecycle": lifecycle} if lifecycle else {}
     return [
         resource_flavor("default", {}),
-        cluster_queue("total", {"cpu": {"default": "4"}}, preemption=preemption, **rules),
+        cluster_queue("total", {"cpu": {"default": "4"}}, preemption=preemption, lifecycle=lifecycle),
         local_queue("team", "total"),
     ]
 
@@ -92,3 +91,42 @@ def test_a_changed_cap_counts_from_the_next_admission_on(tmp_path: Path) -> None
     result = simulate(tmp_path, *queue(maxRuntime="1h"), longer, at("runs", 0), at("later", 60))
     ends = [(time, job) for time, job, kind, _ in told(result) if kind == "Finished"]
     assert ends == [("01:00:00", "runs"), ("03:00:00", "later")]
+
+
+def test_what_waits_and_has_used_up_a_shorter_cap_waits_until_that_is_longer(tmp_path: Path) -> None:
+    """`low` is preempted after 20 min; then the cap is 10 min; from 02:00 on it is 1 h again."""
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
+    high = at("high", 1200, runs="30m")
+    high["spec"]["template"]["spec"]["priorityClassName"] = "urgent"
+    shorter = annotate(queue(maxRuntime="10m")[1], "simulated-at", "25m")
+    longer = annotate(queue(maxRuntime="1h")[1], "simulated-at", "2h")
+    objects = [*queue(maxRuntime="1h"), {**urgent, "value": 5}, at("low", 0), high, shorter]
+    result = simulate(tmp_path, *objects, options=["--until", "1h"])
+    (row,) = [each for each in result["workloads"] if each["job"] == "low"]
+    assert (row["state"], row["reason"]) == ("Pending", "MaxRuntimeExceeded")
+    assert row["message"] == (
+        "it has held quota for 20m, and may for no longer: maxRuntime 10m of ClusterQueue total"
+    )
+    result = simulate(tmp_path, *objects, longer)
+    assert told(result)[-3:] == [
+        ("02:00:00", "low", "Admitted", "Admitted"),
+        ("02:40:00", "low", "Evicted", "MaxRuntimeExceeded"),
+        ("02:40:00", "low", "Finished", "MaxRuntimeExceeded"),
+    ]
+
+
+def test_cohorts_say_what_queues_below_do_not_say(tmp_path: Path) -> None:
+    """The cap is that of the root, since the Cohort between sets the other field only."""
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Cohort"}
+    root = {**kind, "metadata": {"name": "root"}, "spec": {"lifecycle": {"maxRuntime": "1h"}}}
+    between: Json = {"parent": "root", "lifecycle": {"onMaxRuntime": "Requeue"}}
+    middle = {**kind, "metadata": {"name": "middle"}, "spec": between}
+    flavor, below, local = queue()
+    below["spec"]["cohort"] = "middle"
+    until = ["--until", "61m"]
+    result = simulate(tmp_path, root, middle, flavor, below, local, at("a", 0), options=until)
+    assert [(time, kind, reason) for time, _, kind, reason in told(result)] == [
+        ("00:00:00", "Admitted", "Admitted"),
+        ("01:00:00", "Evicted", "MaxRuntimeExceeded"),
+        ("01:00:00", "Admitted", "Admitted"),
+    ]

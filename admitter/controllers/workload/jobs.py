@@ -47,6 +47,8 @@ from admitter.quantities.amounts import InvalidQuantityError
 
 WORKERS: Final = 32
 GIVES_BACK, STARTS, NEW, OTHER = range(4)
+NOT_YET: Final = "suspended until it is admitted: it was set running without admission"
+NO_MORE: Final = "suspended again: it has held quota for as long as it may, and its Workload is finished"
 
 log = structlog.get_logger(__name__)
 
@@ -201,7 +203,7 @@ class Jobs:
             if is_group(workload):
                 await self.groups.over(job)
             elif _is_unfinished(job, workload):
-                await self._suspend(job)
+                await self._suspend(job, NO_MORE)
             return
         over = self.groups.end_of(job, workload) if is_group(workload) else end_of(job, workload)
         if over is not None:
@@ -362,7 +364,7 @@ class Jobs:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
-    async def _suspend(self, job: JobView) -> JobView:
+    async def _suspend(self, job: JobView, why: str = NOT_YET) -> JobView:
         """Stop a queued Job that runs without admission."""
         if job.resource.is_pods:
             words = "deleted: it ran without admission, since its Workload is gone"
@@ -370,8 +372,7 @@ class Jobs:
             self._tell(job, EventReason.STOPPED, words)
             return job
         suspended = await hold(job, self.world, self.transport)
-        words = "suspended until it is admitted: it was set running without admission"
-        self._tell(job, EventReason.SUSPENDED, words)
+        self._tell(job, EventReason.SUSPENDED, why)
         log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
         return suspended
 

@@ -8,7 +8,9 @@ In this order:
    there are three or more, none longer than the Job's `activeDeadlineSeconds`;
 3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
 4. finished Workloads of the same user, if that is known, of the same namespace, of the same ClusterQueue,
-   or of any: the first of these groups with three or more.
+   or of any: the first of these groups with three or more;
+5. the maximum run time of its queue or its annotation, if it is not requeued then. A simulation ends all at
+   theirs, whatever is expected of them.
 
 Requests tell more than origin: where few large Jobs and many small ones have ended in a namespace, the small
 ones say nothing of the next large one. Running workloads count as longer than their time so far: short ones
@@ -28,6 +30,7 @@ from typing import Final
 
 import orjson
 
+from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, WorkloadView, seconds
 from admitter.client.store import Key
 from admitter.insight.forecast.runtime_words import (
@@ -60,6 +63,7 @@ class RuntimeSource(StrEnum):
     NAMESPACE = "finished Jobs of its namespace"
     QUEUE = "finished Jobs of its queue"
     ANY = "finished Jobs of the cluster"
+    MAXIMUM = "its maximum run time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,21 @@ class Durations:
         self._within: dict[tuple[Alike, float], tuple[float, ...]] = {}
 
     def of(self, workload: WorkloadView) -> Runtimes | None:
-        """What is known of a Workload's runtime; None: nothing."""
+        """What is known of a Workload's runtime, from its last or next admission on; None: nothing."""
+        return self._told(workload) or self._at_most(workload)
+
+    def _at_most(self, workload: WorkloadView) -> Runtimes | None:
+        """How long it may run at the most; None if it may for ever, or is requeued then."""
+        if workload.admission is not None:
+            began, status = workload.since, run_time_of(workload.status)
+        else:
+            began, queue = self._snapshot.now, self._snapshot.queue_of(workload) or ""
+            status = self._snapshot.gate.run_time(workload, self._job_of(workload), queue, began)
+        if status.deadline is None or status.requeues:
+            return None
+        return Runtimes(RuntimeSource.MAXIMUM, (max(0.0, status.deadline - began),))
+
+    def _told(self, workload: WorkloadView) -> Runtimes | None:
         job = self._job_of(workload)
         word = word_of(job)
         if word is None:
