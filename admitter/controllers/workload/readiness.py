@@ -162,6 +162,10 @@ class ReadyTimeouts:
         job = self.world.job_of(workload.key)
         if job is None or workload.admission is None:
             return None
+        known = workload.readiness
+        passed = known.deadline is not None and self.clock().timestamp() >= known.deadline
+        if not passed and known.recover_by is None and workload.uid not in self._lost:
+            return None  # as a rule: nothing is written before the deadline
         self._see(workload)
         rules = ready_rules(self.world, workload.admission.queue)
         recovery = rules.recovery_limit(by_default=has_default_limit(job))
@@ -169,7 +173,7 @@ class ReadyTimeouts:
         ready = readiness_of(self.world, job, workload).all_ready
         was_ready = workload.uid in self._ready
         now = self.clock().timestamp()
-        return arithmetic.to_note(workload.readiness, now, lost, recovery, ready=ready, was_ready=was_ready)
+        return arithmetic.to_note(known, now, lost, recovery, ready=ready, was_ready=was_ready)
 
     @staticmethod
     def _is_followed(workload: WorkloadView) -> bool:
