@@ -7,7 +7,7 @@ evicts what is late.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason
@@ -134,10 +134,11 @@ class ReadyTimeouts:
         to_blame = any(trouble.cause.to_blame for trouble, _ in troubles(pods, wanted))
         rules = ready_rules(self.world, workload.admission.queue)
         now = self.clock().timestamp()
+        flavors = {name for each in workload.admission.pod_sets for _, name in each.flavors}
         known = arithmetic.after_eviction(
             workload.readiness, workload.since, now, workload.uid, rules, to_blame=to_blame
         )
-        return {"readiness": written(known)}
+        return {"readiness": written(replace(known, tried_last=tuple(sorted(flavors))))}
 
     async def note(self, workload: WorkloadView) -> bool:
         """Write what is to be remembered of an admitted Workload; whether there was anything."""
