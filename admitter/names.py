@@ -119,6 +119,9 @@ READY_TIMEOUT_ANNOTATION = f"{GROUP}/ready-timeout"
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""
 
+SIMULATED_READY_AFTER_ANNOTATION = f"{GROUP}/simulated-ready-after"
+"""On a pod of a simulated node, or a Job of a simulation: after how many seconds it is ready."""
+
 SIMULATED_UNTIL_ANNOTATION = f"{GROUP}/simulated-until"
 """On any object of a simulation: how long after the start it is deleted."""
 

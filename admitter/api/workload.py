@@ -226,6 +226,8 @@ class Readiness(Model):
     """When the admission was that the first of these has ended."""
     next_try: Moment | None = None
     """When it competes again after such an eviction."""
+    tried_last: list[GeneratedName] = Field(default=[], json_schema_extra=atomic_list(64))
+    """Flavors of the admission that such an eviction ended: at the next try others go first."""
     gave_up: str | None = Field(default=None, max_length=1024)
     """Why it is not tried again: its spec.active was set to false. Absent: it is."""
 

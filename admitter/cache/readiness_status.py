@@ -18,6 +18,7 @@ class ReadinessStatus:
     since: float | None = None
     next_try: float | None = None
     gave_up: str = ""
+    tried_last: tuple[str, ...] = ()
 
 
 def read(raw: Mapping[str, Any] | None) -> ReadinessStatus:
@@ -37,6 +38,7 @@ def read(raw: Mapping[str, Any] | None) -> ReadinessStatus:
         _time(raw.get("since")),
         _time(raw.get("nextTry")),
         str(raw.get("gaveUp") or ""),
+        tuple(raw.get("triedLast") or ()),
     )
 
 
@@ -53,6 +55,7 @@ def written(known: ReadinessStatus) -> dict[str, Any] | None:
         "since": _text(known.since),
         "nextTry": _text(known.next_try),
         "gaveUp": known.gave_up or None,
+        "triedLast": list(known.tried_last) or None,
     }
 
 

@@ -172,6 +172,7 @@ class Workload:
     created: float  # seconds since the epoch; earlier goes first among equals
     pod_sets: tuple[PodSet, ...]  # all of them are admitted together
     namespace: str = ""  # that counts it in its share of the queue
+    tried_last: tuple[str, ...] = ()  # flavors that it gets only where no other of a group would do now
     # its place in the queue, smallest first (design: priority, creation time, UID)
     rank: tuple[int, float, str] = field(init=False, repr=False, compare=False)
 

@@ -11,6 +11,7 @@ import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from admitter.engine import commands
+from admitter.engine.model import Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import FlavorRefusal, Refusal
@@ -170,6 +171,8 @@ def _plain(value: object) -> object:
     made = {name: getattr(value, name) for name in names}
     if isinstance(value, Refusal) and value.back_off is None:
         del made["back_off"]  # journals of before have none
+    if isinstance(value, Workload) and not value.tried_last:
+        del made["tried_last"]  # journals of before have none
     if isinstance(value, FlavorRefusal):
         del made["beside"]  # for words only; journals of before have none
     if isinstance(value, Queue | Cohort):

@@ -377,7 +377,7 @@ class Catalog:
     def _elastic_cohort(self, made: Branch) -> Branch:
         plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, victim_terms=made.rules.victim_terms))
         if made != plain:
-            words = "this is the cohort of elastic quotas: of its spec only preemption counts"
+            words = "this is the cohort of elastic quotas: of its spec only preemption and lifecycle count"
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
         return plain
 

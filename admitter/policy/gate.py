@@ -5,7 +5,7 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -89,7 +89,10 @@ class Gate:
         """
         age = self.age(workload, job)
         spec, gpus = valued(workload.spec, self._world), self._catalog.gpus
-        return workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+        made = workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+        raw = workload.status.get("readiness") if workload.admission is None else None
+        last = tuple(raw.get("triedLast") or ()) if raw else ()
+        return replace(made, tried_last=last) if last else made
 
     def age(self, workload: WorkloadView, job: JobView | None) -> float:
         """The time that decides a Workload's place: it goes behind others at the end of its run time."""

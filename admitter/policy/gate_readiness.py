@@ -25,14 +25,22 @@ class Limit(NamedTuple):
 
 def at_admission(world: World, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> Limit:
     """The deadline of a Workload that a queue admits now."""
-    limit, words = 0.0, ""
-    if job is not None and has_limit(world, job):
-        by_queue = ready_rules(world, queue).limit(by_default=has_default_limit(job))
-        limit, words = asked_limit(job.spec.get(READY_TIMEOUT), by_queue, queue_title(queue), _title(job))
+    limit, words = limit_of(world, job, queue)
     known = admitted_anew(workload.readiness, deadline(now, limit) if limit else None)
     body = written(known)
     told = body is not None or workload.status.get("readiness") is not None
     return Limit({"readiness": body} if told else {}, words)
+
+
+def limit_of(world: World, job: JobView | None, queue: str) -> tuple[float, str]:
+    """How many seconds a queue gives the pods of a Workload to be ready, 0 for no limit.
+
+    And what its user is to be told of that, or empty.
+    """
+    if job is None or not has_limit(world, job):
+        return 0.0, ""
+    by_queue = ready_rules(world, queue).limit(by_default=has_default_limit(job))
+    return asked_limit(job.spec.get(READY_TIMEOUT), by_queue, queue_title(queue), _title(job))
 
 
 def _title(job: JobView) -> str:

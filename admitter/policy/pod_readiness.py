@@ -85,7 +85,7 @@ def troubles(pods: Iterable[PodView], wanted: int) -> list[tuple[Trouble, int]]:
     return sorted(found.items(), key=lambda each: (not each[0].cause.to_blame, -each[1], each[0].detail))
 
 
-def in_words(found: Iterable[tuple[Trouble, int]], wanted: int, most: int = 3) -> str:
+def in_words(found: Iterable[tuple[Trouble, int]], wanted: int, most: int = 5) -> str:
     """Why not all of so many pods are ready, such as `2 of 8 pods unschedulable: 0/6 nodes are available`."""
     by_cause: dict[Cause, tuple[int, str]] = {}
     for trouble, pods in found:

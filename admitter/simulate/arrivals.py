@@ -18,7 +18,7 @@ from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.described import parse_any_job, title_of
 from admitter.simulate.items import Event, Item, Key
 from admitter.simulate.lifecycles import Lifecycles
-from admitter.simulate.manifests import Change, Invalid, Timeline, runtime
+from admitter.simulate.manifests import Change, Invalid, Timeline, ready_after, runtime
 from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.placing import Placing, SimulatedGenerator, since_now
 from admitter.simulate.pod_arrivals import PodArrivals, again
@@ -193,7 +193,7 @@ class Arrivals:
             self._lifecycles.forget(job.uid, self._now)
             return
         try:
-            lasts = runtime(raw)
+            lasts, delay = runtime(raw), ready_after(raw)
             spec = workload_spec(replace(job, queue=job.queue or ""), self._world)
         except (InvalidDurationError, InvalidQuantityError) as error:
             self.errors.append(Invalid(title_of(raw), str(error)))
@@ -204,6 +204,7 @@ class Arrivals:
         self._objects.namespace(key[0], self._now)
         item = self._lifecycles.put(view, job, lasts)
         item.waiting = unplaced or item.waiting
+        item.ready_after = delay
 
     def _workload(self, raw: Json, key: Key, *, gone: bool) -> None:
         view = parse_workload(raw)

@@ -47,6 +47,8 @@ class Item:
     queue: str | None = None  # the ClusterQueue that it is in; None if its LocalQueue leads nowhere
     # when it was preempted, in seconds since the epoch; None once it is admitted again
     preempted: float | None = None
+    # how long after an admission its pods are ready, in seconds; None: at once
+    ready_after: float | None = None
 
     @property
     def unplaced(self) -> bool:

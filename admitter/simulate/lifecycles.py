@@ -30,6 +30,8 @@ from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.simulate.items import End, Event, Item, Key, Run
 from admitter.simulate.made_anew import ends_evicted, wait_again
+from admitter.simulate.readiness import REASON as NOT_READY
+from admitter.simulate.readiness import SimulatedReadiness
 from admitter.simulate.run_times import RunTimes, kept
 
 Lasts = Callable[[WorkloadView, float], float | None]
@@ -50,6 +52,7 @@ class Lifecycles:
         self._run_times = RunTimes(snapshot.gate)
         self._snapshot, self._engine, self._catalog = snapshot, snapshot.engine, snapshot.catalog
         self._shortages = Shortages(self._engine, self._catalog)
+        self.readiness = SimulatedReadiness(snapshot.world)
         for view in sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid)):
             self._begin_with(view, lasts)
         self._admissions = len(self.items)
@@ -64,6 +67,7 @@ class Lifecycles:
         if view.finished and view.status.get("admission"):
             ended = seconds(view.condition(ConditionType.FINISHED)["lastTransitionTime"])
             item.runs = [Run(view.status["admission"]["clusterQueue"], view.since, ended)]
+        self.readiness.begin_with(item, now)
         if view.admission is None:
             return
         item.admission, item.queue = view.admission, view.admission.queue
@@ -87,9 +91,9 @@ class Lifecycles:
     def due(self) -> float | None:
         """When a step is due though nothing else changes, in seconds since the epoch."""
         times = [self._ends[0].time] if self._ends else []
-        times += [self._run_times.due] if self._run_times.due is not None else []
         times += self.pending_evictions.values()
-        times += [self._shortages.due] if self._shortages.due is not None else []
+        parts = (self._run_times, self._shortages, self.readiness)
+        times += [part.due for part in parts if part.due is not None]
         return min(times, default=None)
 
     def age(self, item: Item) -> float:
@@ -111,6 +115,7 @@ class Lifecycles:
             item.stop(now)
             self.gone += [item] if item.runs else []
             self.pending_evictions.pop(uid, None)
+            self.readiness.gone(uid)
             self._engine.apply(ReturnReservation(uid))
             self._engine.apply(Withdraw(uid))
             self._engine.apply(Release(uid))
@@ -137,7 +142,7 @@ class Lifecycles:
         if item.phase.runs or item.phase is Phase.FINISHED or item.unplaced:
             return
         item.queue = self._snapshot.queue_of(item.view)
-        outcome = self._snapshot.gate.check(item.view, item.job)
+        outcome = self.readiness.waiting(item.view.uid) or self._snapshot.gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome
             if gives_back(outcome):
@@ -153,7 +158,8 @@ class Lifecycles:
     def _competitor(self, item: Item, queue: str) -> Workload:
         view, gpus = item.view, self._catalog.gpus
         spec = valued(view.spec, self._snapshot.world)
-        return workloads.workload(view.uid, view.namespace, queue, spec, self.age(item), gpus)
+        made = workloads.workload(view.uid, view.namespace, queue, spec, self.age(item), gpus)
+        return self.readiness.in_turn(made)
 
     def finish(self, now: float) -> Iterator[Event]:
         """End the workloads with a runtime that is over."""
@@ -198,6 +204,21 @@ class Lifecycles:
         """Evict workloads where more than the capacity has been used for too long."""
         victims = [self.items[uid] for uid in self._shortages.look(now, frozenset)]
         return [self._evict(now, item, "Evicted", EvictedReason.CAPACITY_SHRUNK) for item in victims]
+
+    def evict_late(self, now: float) -> list[Event]:
+        """Evict workloads with pods that are not ready in time."""
+        found = []
+        for item in filter(None, map(self.items.get, self.readiness.late(now))):
+            self.readiness.evicted(item, now)
+            found.append(self._evict(now, item, "Evicted", NOT_READY))
+        return found
+
+    def try_again(self, now: float) -> None:
+        """Let workloads compete with a next try that has come."""
+        for item in filter(None, map(self.items.get, self.readiness.tried_again(now))):
+            status = {name: each for name, each in item.view.status.items() if name != "readiness"}
+            item.view = replace(item.view, status=status)
+            self.evaluate(item)
 
     def carry_out(self, plan: Plan, now: float) -> Iterator[Event]:
         """Take the steps that a plan says."""
@@ -266,6 +287,7 @@ class Lifecycles:
         if item.job is not None:
             self._engine.apply(UseReservation(item.view.uid))  # its pods run at once
         item.runs.append(Run(admission.queue, now))
+        self.readiness.admitted(item, admission.queue, now)
         self._admissions += 1
         item.order = self._admissions
         if item.runtime is not None:
@@ -288,6 +310,8 @@ class Lifecycles:
         item.phase = phase
         if phase is not Phase.EVICTION_PENDING:
             self.pending_evictions.pop(item.view.uid, None)
+        if not phase.runs:
+            self.readiness.stopped(item.view.uid)
 
     def _key(self, uid: str | None) -> Key | None:
         item = self.items.get(uid or "")

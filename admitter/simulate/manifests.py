@@ -20,6 +20,7 @@ from admitter.names import (
     EXPECTED_RUNTIME_ANNOTATION,
     MANAGED_LABEL,
     SIMULATED_AT_ANNOTATION,
+    SIMULATED_READY_AFTER_ANNOTATION,
     SIMULATED_RUNTIME_ANNOTATION,
     SIMULATED_UNTIL_ANNOTATION,
 )
@@ -29,6 +30,8 @@ from admitter.simulate.described import DESCRIBED, DescribedKinds, job_kinds_in
 
 Json = dict[str, Any]
 
+NEVER: Final = "never"
+"""In an annotation on when pods are ready."""
 OWN: Final[dict[str, type[Resource]]] = {kind.__name__: kind for kind in KINDS}
 READ: Final = {
     ("v1", "Namespace"),
@@ -308,6 +311,22 @@ def runtime(manifest: Json) -> float | None:
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
     waves = math.ceil(completions / parallelism) if completions and parallelism else 1
     return pod * waves
+
+
+def ready_after(manifest: Json) -> float | None:
+    """How long after an admission the pods of a Job are ready, in seconds; None: at once.
+
+    Raises:
+        InvalidDurationError: names the annotation.
+    """
+    template = (manifest.get("spec") or {}).get("template") or {}
+    for metadata in (manifest.get("metadata"), template.get("metadata")):
+        if ((metadata or {}).get("annotations") or {}).get(SIMULATED_READY_AFTER_ANNOTATION) == NEVER:
+            return math.inf
+        found = _annotation(metadata, SIMULATED_READY_AFTER_ANNOTATION)
+        if found is not None:
+            return found
+    return None
 
 
 def _annotation(metadata: Json | None, name: str) -> float | None:

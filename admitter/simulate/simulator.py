@@ -54,9 +54,12 @@ class Simulator:
                 yield event
             yield from lives.expire(self.now)
             yield from lives.start_evictions(self.now)
+            yield from lives.evict_late(self.now)
             lives.release()
+            lives.try_again(self.now)
             pending = lives.pending_evictions
-            self.endless = self._rounds.look(self.now, pending, to_come=bool(arrivals.to_come))
+            to_come = bool(arrivals.to_come) or lives.readiness.due is not None
+            self.endless = self._rounds.look(self.now, pending, to_come=to_come)
             if self.endless is not None:
                 watch(self.now)
                 return

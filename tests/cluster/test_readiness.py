@@ -123,6 +123,17 @@ def test_a_head_that_backs_off_blocks_no_other_in_a_strict_queue(team: Team) -> 
     assert team.reason("head") == "PodsNotReady"
 
 
+def test_the_flavor_on_which_pods_were_not_ready_is_tried_last_once(team: Team) -> None:
+    rules = {"readyTimeout": f"{TIMEOUT}s", "backoff": {"base": "5s", "max": "5s"}}
+    team.offers({"cpu": {"spot": "1", "on-demand": "1"}}, lifecycle=rules)
+    team.apply(troubled(team, "moves", "image"))
+    tried = []
+    for attempt in range(1, 4):
+        evicted(team, "moves", attempt)
+        tried.append(readiness(team, "moves")["triedLast"])
+    assert tried == [[team.flavor("spot")], [team.flavor("on-demand")], [team.flavor("spot")]]
+
+
 def test_a_restart_while_pods_start_keeps_the_deadline_and_ready_jobs_stay(team: Team) -> None:
     offers(team, cpu="2", readyTimeout="25s")
     team.apply(troubled(team, "broken", "image"), job(team.namespace, "fine", seconds=None))

@@ -7,7 +7,7 @@ evicts what is late.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason
@@ -134,10 +134,11 @@ class ReadyTimeouts:
         to_blame = any(trouble.cause.to_blame for trouble, _ in troubles(pods, wanted))
         rules = ready_rules(self.world, workload.admission.queue)
         now = self.clock().timestamp()
+        flavors = {name for each in workload.admission.pod_sets for _, name in each.flavors}
         known = arithmetic.after_eviction(
             workload.readiness, workload.since, now, workload.uid, rules, to_blame=to_blame
         )
-        return {"readiness": written(known)}
+        return {"readiness": written(replace(known, tried_last=tuple(sorted(flavors))))}
 
     async def note(self, workload: WorkloadView) -> bool:
         """Write what is to be remembered of an admitted Workload; whether there was anything."""
@@ -162,6 +163,10 @@ class ReadyTimeouts:
         job = self.world.job_of(workload.key)
         if job is None or workload.admission is None:
             return None
+        known = workload.readiness
+        passed = known.deadline is not None and self.clock().timestamp() >= known.deadline
+        if not passed and known.recover_by is None and workload.uid not in self._lost:
+            return None  # as a rule: nothing is written before the deadline
         self._see(workload)
         rules = ready_rules(self.world, workload.admission.queue)
         recovery = rules.recovery_limit(by_default=has_default_limit(job))
@@ -169,7 +174,7 @@ class ReadyTimeouts:
         ready = readiness_of(self.world, job, workload).all_ready
         was_ready = workload.uid in self._ready
         now = self.clock().timestamp()
-        return arithmetic.to_note(workload.readiness, now, lost, recovery, ready=ready, was_ready=was_ready)
+        return arithmetic.to_note(known, now, lost, recovery, ready=ready, was_ready=was_ready)
 
     @staticmethod
     def _is_followed(workload: WorkloadView) -> bool:

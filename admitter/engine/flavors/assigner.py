@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from admitter.engine.flavors.attempt import Attempt, AttemptContext, Choice, Combination, InVain, Passed, Slot
 from admitter.engine.flavors.matching import conflict, mismatch, oversize
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
-from admitter.engine.policy import Queue
+from admitter.engine.policy import Group, Queue
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
@@ -196,8 +196,16 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
                     for name in group.flavors
                 }
             if wanted[group.flavors[0]]:
-                slots.append(Slot(number, pod_set, place, group, wanted))
+                slots.append(Slot(number, pod_set, place, _in_turn(group, workload), wanted))
     return slots
+
+
+def _in_turn(group: Group, workload: Workload) -> Group:
+    """A group with its flavors in the order in which a workload tries them."""
+    last = [name for name in group.flavors if name in workload.tried_last]
+    if not last:
+        return group
+    return replace(group, flavors=(*(name for name in group.flavors if name not in last), *last))
 
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:

@@ -209,7 +209,8 @@ class PendingQueue:
     def _shape(self, workload: Workload) -> Shape:
         back_off = self.back_off(workload)
         apart = (workload.namespace, back_off) if back_off is not None else None
-        return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid), apart)
+        asked = workload.pod_sets, workload.tried_last
+        return (workload.priority, *asked, self._is_displaced(workload.uid), apart)
 
     def back_off(self, workload: Workload) -> BackOff | None:
         """Until when nothing is evicted for a workload of the queue; None: something may be."""

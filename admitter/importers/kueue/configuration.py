@@ -122,7 +122,10 @@ def _pods_ready(source: ManifestSource) -> None:
     if source.value("waitForPodsReady.enable") is False:
         source.translated("waitForPodsReady", "is not enabled")
     elif source.value("waitForPodsReady") is not None:
-        words = "no Job waits for its pods to become ready, or is evicted because they do not"
+        words = (
+            "here queues and Cohorts say it: set spec.lifecycle.readyTimeout, recoveryTimeout, backoff and "
+            "giveUp of these; no admission waits for the pods of another Job"
+        )
         source.refused("waitForPodsReady", words)
 
 

@@ -267,6 +267,8 @@ def _workload(
         float(draw.one((now, now, now - now % 4, max(0, now - 5)))),
         tuple(pod_sets),
         draw.one(NAMESPACES) if frame.part == "namespaces" else draw.one(("n0", "n0", "n1")),
+        # not drawn, so that what else is drawn stays as it was
+        tuple(flavor.name for flavor in flavors[: 1 + number % 2]) if number % 5 == 3 else (),
     )
 
 
