@@ -86,7 +86,9 @@ def test_poisoned_jobs_harm_no_other(team: Team, attacker: Attacker) -> None:
     attacker.undone(lambda: set(team.workloads()) <= {"sound"}, "deleted Jobs and their Workloads")
     # Its admission says it: whether nodes have room for its pods depends on other tests.
     attacker.create(job(team.namespace, "whole", pods=4, requests={"cpu": "10"}))
-    attacker.undone(lambda: "admission" in team.workload("whole").get("status", {}), "all quota is free again")
+    attacker.undone(
+        lambda: "admission" in team.workload("whole").get("status", {}), "all quota is free again"
+    )
 
 
 def test_a_job_that_can_not_be_started_gives_its_quota_back(team: Team, attacker: Attacker) -> None:
