@@ -78,6 +78,7 @@ def admitted(
     ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
     fields: Json = {"admission": _decided(admission, term), "preemption": None}
+    fields |= {"held": None} if workload.status.get("held") else {}
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
@@ -224,7 +225,8 @@ def released(workload: WorkloadView, now: datetime) -> Json:
         condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
-    return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None)
+    fields: Json = {"held": None} if workload.status.get("held") else {}
+    return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None, **fields)
 
 
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
@@ -232,6 +234,11 @@ def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: 
     change = condition(ConditionType.FINISHED, True, reason, message, now)
     changes = [change, *_end_of_pending_eviction(workload, "finished", now)]
     return _patch(workload, Step.FINISH, changes, preemption=None)
+
+
+def holding(workload: WorkloadView, held: list[Json]) -> Json:
+    """An admitted Workload holds quota for so many pods of each pod set from here on."""
+    return _of_version(workload, {"held": held})
 
 
 def remembered(workload: WorkloadView, ended: list[Json]) -> Json:

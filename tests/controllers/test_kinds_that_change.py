@@ -32,7 +32,7 @@ class Scene:
         self.deleted: list[str] = []
         self.describe()
         parts = cast("Any", None)
-        self.jobs = Jobs(self.world, parts, parts, parts, parts, cast("Transport", self))
+        self.jobs = Jobs(self.world, parts, parts, parts, parts, parts, cast("Transport", self))
 
     def describe(self) -> None:
         """The objects are read anew, by a JobKind that has just changed."""

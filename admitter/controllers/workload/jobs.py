@@ -25,6 +25,7 @@ from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
+from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.pod_jobs import GroupJobs, is_group
 from admitter.controllers.workload.pod_writes import stop
@@ -40,6 +41,7 @@ from admitter.names import (
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
+from admitter.policy.held import missing
 from admitter.policy.injection import start_patch
 from admitter.policy.pod_groups import lapsed_of
 from admitter.policy.priorities import CLASS_FIELD, priority_of, value_now
@@ -60,6 +62,7 @@ class Jobs:
     events: Events
     marks: Marks
     eviction: Evictions
+    held: HeldPods
     transport: Transport
 
     def __post_init__(self) -> None:
@@ -107,6 +110,7 @@ class Jobs:
         return key in self.world.workloads.unreadable or (key[0], owner) in self.world.jobs.unreadable
 
     async def _without_job(self, workload: WorkloadView) -> None:
+        self.held.forget(workload.uid)
         if is_group(workload):
             await self.groups.without_pods(workload)
         elif workload.job is not None:
@@ -249,6 +253,7 @@ class Jobs:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
         elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
+            words = missing(workload, job) or words
         elif self._has_shrunk(job, workload):
             words = (
                 f"its {job.resource.kind} has fewer pods than were admitted: what describes it has changed"
@@ -261,6 +266,7 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+            await self.held.converge(job, workload)
 
     async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:
         if await self._flavors(workload) is None:
@@ -354,6 +360,7 @@ class Jobs:
     async def _finish(
         self, job: JobView, workload: WorkloadView, reason: FinishedReason, message: str
     ) -> None:
+        self.held.forget(workload.uid)
         if not job.resource.proves:
             await self.eviction.count_pods(workload)
         body = status.finished(workload, reason, message, self.eviction.grace.clock())
