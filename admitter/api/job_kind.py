@@ -148,6 +148,9 @@ class PodSetsOf(Model):
     """With object: a list of path and replicas, for objects of a kind that no JobKind describes."""
     count: Cel = "1"
     """Gives how many pods run at a time."""
+    ended: Cel | None = None
+    """Gives how many of these pods have ended for good, as the status says. Without it quota is held for all
+    of them until the object has finished. It may give less again, when the operator begins anew."""
     containers: list[AddedResources] = Field(default=[], max_length=8)
     """What containers request beyond the template, in this order."""
     merge: dict[Annotated[str, Field(pattern="^[a-z][A-Za-z]+$")], Path] = Field(default={}, max_length=16)

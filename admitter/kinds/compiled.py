@@ -46,6 +46,7 @@ class FoundPodSet:
     # where that is in the object, so that it may be written; None: in another object, or nowhere
     place: tuple[Segment, ...] | None = None
     outside: tuple[tuple[str, tuple[Segment, ...]], ...] = ()  # fields of its spec elsewhere, and where
+    ended: int = 0  # how many of them have ended for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +257,8 @@ class _Compiler:
                 self._path(f"{field}.{name}", path, base)
         for name, path in form.merge.items():
             self._path(f"{field}.merge.{name}", path, base)
-        self._add(f"{field}.nameFrom", form.name_from, around)
-        self._add(f"{field}.when", form.when, around)
-        self._add(f"{field}.count", form.count, around)
+        for name, of_form in ("nameFrom", "name_from"), ("when",) * 2, ("count",) * 2, ("ended",) * 2:
+            self._add(f"{field}.{name}", getattr(form, of_form), around)
         for m, added in enumerate(form.containers):
             self._add(f"{field}.containers[{m}].when", added.when, around)
             self._add(f"{field}.containers[{m}].resources", added.resources, around)
@@ -372,11 +372,11 @@ class _PodSets:
         if form.containers or form.merge:
             made = self._with_more(checked(made, path, whole=False), base, around)
         count = kind.number(f"{field}.count", around)
+        ended = kind.number(f"{field}.ended", around) if kind.has(f"{field}.ended") else 0
         outside = tuple((each, (*base, *segments(at))) for each, at in form.merge.items())
-        written = (
-            path and not self._is_related(path) and (found is not MISSING or form.merge.keys() >= _WRITTEN)
-        )
-        return FoundPodSet(name, count, checked(made, path), path if written else None, outside)
+        stands = found is not MISSING or form.merge.keys() >= _WRITTEN
+        place = path if path and stands and not self._is_related(path) else None
+        return FoundPodSet(name, count, checked(made, path), place, outside, min(count, ended))
 
     def _take(self, template: object, path: tuple[Segment, ...]) -> None:
         """Take what reading a template costs."""

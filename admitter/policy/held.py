@@ -31,26 +31,31 @@ def held(workload: WorkloadView) -> dict[str, int]:
 
 
 def wanted(job: JobView) -> dict[str, int]:
-    """How many pods of each pod set a Job would have now, as its spec and its status say."""
-    return {each.name: 0 if _makes_none(job) else each.count for each in job.sets}
+    """How many pods of each pod set a Job asks for: one that does not run may yet make all."""
+    return {each.name: each.count for each in job.sets} if job.suspended else _left(job)
+
+
+def _left(job: JobView) -> dict[str, int]:
+    """How many pods of each pod set a Job that runs would have, as its spec and its status say."""
+    return {each.name: 0 if _makes_none(job) else each.count - each.ended for each in job.sets}
 
 
 def needed(job: JobView, alive: int = 0) -> dict[str, int]:
-    """How many pods of each pod set may live, of a Job that runs: those that do, and those yet to be made.
+    """How many pods of each pod set may live of a Job that was started: those that do, and those to be made.
 
     `alive` are those that are known to live. Which pod set a pod is of is known of Jobs alone: of other kinds
     only what their pods may come to counts.
     """
-    wants = wanted(job)
-    if not job.resource.proves or len(wants) != 1:
-        return wants
+    left = _left(job)
+    if not job.resource.proves or len(left) != 1:
+        return left
     living = max(alive, job.status["active"] + job.status["terminating"])
-    return {name: max(living, count) for name, count in wants.items()}
+    return {name: max(living, count) for name, count in left.items()}
 
 
 def _makes_none(job: JobView) -> bool:
     """Whether a Job makes no pods any more: without completions it replaces none once one has succeeded."""
-    if job.suspended or not job.resource.proves:
+    if not job.resource.proves:
         return False
     if any(job.status["conditions"].get(each, {}).get("status") == "True" for each in _ENDING):
         return True
