@@ -111,6 +111,12 @@ SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
 """On a Job: for how long its user expects it to run once it is admitted; estimates go by it."""
 
+MIN_PARALLELISM_ANNOTATION = f"{GROUP}/min-parallelism"
+"""On a Job: with how many pods it may be started, if all of them do not fit."""
+
+PARALLELISM_ANNOTATION = f"{GROUP}/original-parallelism"
+"""On a Job that was started with fewer pods: its own parallelism, which an eviction puts back."""
+
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""
 

@@ -238,7 +238,7 @@ class WorkloadStatus(Model):
     reason: str | None = Field(default=None, max_length=1024)
     """Why it waits, or was evicted, in one CamelCase word."""
     message: str | None = Field(default=None, max_length=32768)
-    """Why it waits, or was evicted, in a sentence."""
+    """Why it waits, or was evicted, in a sentence; of one that is admitted, that it runs with fewer pods."""
     cluster_queue: GeneratedName | None = None
     """The ClusterQueue that it waits in or was admitted by last, or the queue that an elastic quota is turned
     into. Absent: its LocalQueue leads nowhere."""

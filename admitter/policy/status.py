@@ -22,6 +22,7 @@ from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.policy.defects import HARMLESS
+from admitter.policy.fewer_pods import fewer
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import display
@@ -67,6 +68,8 @@ def admitted(
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""
+    with_fewer = fewer(workload, sum(each.count for each in admission.pod_sets))
+    words += f"; it {with_fewer}" if with_fewer else ""
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
@@ -78,6 +81,7 @@ def admitted(
     ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
     fields: Json = {"admission": _decided(admission, term), "preemption": None}
+    fields |= {"message": with_fewer} if with_fewer else {}
     fields |= {"held": None} if workload.status.get("held") else {}
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}

@@ -41,6 +41,7 @@ from admitter.names import (
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
+from admitter.policy.fewer_pods import is_lowered
 from admitter.policy.held import missing
 from admitter.policy.injection import start_patch
 from admitter.policy.pod_groups import lapsed_of
@@ -110,7 +111,6 @@ class Jobs:
         return key in self.world.workloads.unreadable or (key[0], owner) in self.world.jobs.unreadable
 
     async def _without_job(self, workload: WorkloadView) -> None:
-        self.held.forget(workload.uid)
         if is_group(workload):
             await self.groups.without_pods(workload)
         elif workload.job is not None:
@@ -118,6 +118,7 @@ class Jobs:
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
+                self.held.forget(workload.uid)
                 await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(await self._valued(workload), None)
@@ -145,6 +146,8 @@ class Jobs:
         if not job.suspended:
             if job.started_by == job.workload and not job.resumed:
                 return  # the Job controller has yet to act on the start: only then can it prove the stop
+            job = await self._suspend(job)
+        if job.suspended and is_lowered(job):
             job = await self._suspend(job)
         if job.suspended:  # pods that run are there until they are gone
             await self._make_workload(job)
@@ -221,7 +224,7 @@ class Jobs:
         if not job.queue:
             await delete_workload(workload, self.transport)
             return
-        if not job.suspended:
+        if not job.suspended or is_lowered(job):
             await self._suspend(job)
             return
         if not await self.groups.waiting(job, workload):
@@ -368,7 +371,9 @@ class Jobs:
         self.world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView) -> JobView:
-        """Stop a queued Job that runs without admission."""
+        """Stop a queued Job that runs without admission; one that has stopped gets its parallelism back."""
+        if job.suspended:
+            return await hold(job, self.world, self.transport)
         if job.resource.is_pods:
             words = "deleted: it ran without admission, since its Workload is gone"
             await stop(job, words, self.eviction.grace.clock, self.world, self.transport)
