@@ -148,3 +148,36 @@ def test_jobs_of_a_jobset_that_have_succeeded_give_their_quota_back(described_te
 def _taken(team: Team, manifest: Json) -> bool:
     team.apply(manifest)
     return True
+
+
+def test_a_jobset_that_begins_anew_is_stopped_and_waits_for_all_of_its_pods(described_team: Team) -> None:
+    team = described_team
+    team.offers({"cpu": {"on-demand": "5"}})
+    made = job_set(team.namespace, "train", failurePolicy={"maxRestarts": 3})
+    made["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
+
+    def pods(part: str) -> list[Json]:
+        labels = f"jobset.sigs.k8s.io/jobset-name=train,jobset.sigs.k8s.io/replicatedjob-name={part}"
+        return list(team.read("pods", f"--selector={labels}")["items"])
+
+    with audited(team, 5) as auditor:
+        eventually(partial(_taken, team, made), what="the JobSet to be taken")
+        eventually(lambda: running(pods("driver") + pods("workers")) == 5, what="five pods of the JobSet")
+        team.apply(job(team.namespace, "next", pods=2, seconds=None))
+        eventually(lambda: team.reason("next") == "InsufficientQuota", what="the Job to wait")
+        end_pods(team, [pod for pod in pods("workers") if "workers-0" in pod["metadata"]["name"]], 2)
+        team.runs("next", pods=2)
+        (driver,) = pods("driver")
+        body = json.dumps({"status": {"phase": "Failed"}})
+        name = driver["metadata"]["name"]
+        team.kubectl("patch", "pod", name, "--subresource=status", "--type=merge", f"--patch={body}")
+        eventually(lambda: team.state("train") == "Pending", what="the JobSet to wait")
+        evicted = team.condition("train", "Evicted")
+        assert evicted["reason"] == "JobChanged"
+        assert "has given back all but 2 of 4" in evicted["message"]
+        assert running(team.pods("next")) == 2
+        team.kubectl("delete", "job", "next")
+        eventually(lambda: running(pods("driver") + pods("workers")) == 5, what="all pods of the JobSet")
+        assert held(team, "train") == {}
+    assert auditor.excesses == []
+    team.close()
