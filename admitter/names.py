@@ -115,6 +115,11 @@ MAX_RUNTIME_ANNOTATION = f"{GROUP}/max-runtime"
 """On anything that is queued: for how long it may hold quota, within the maximum of its queue."""
 READY_TIMEOUT_ANNOTATION = f"{GROUP}/ready-timeout"
 """On a Job, or a queued pod: how long its pods may take to be ready, at most as long as its queue allows."""
+MIN_PARALLELISM_ANNOTATION = f"{GROUP}/min-parallelism"
+"""On a Job: with how many pods it may be started, if all of them do not fit."""
+
+PARALLELISM_ANNOTATION = f"{GROUP}/original-parallelism"
+"""On a Job that was started with fewer pods: its own parallelism, which an eviction puts back."""
 
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""

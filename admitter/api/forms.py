@@ -212,6 +212,7 @@ _WORKLOAD: Final = fields(
         place=fields(generation=needed(_Long), admission=_ADMISSION | None) | None,
         backOff=fields(count=needed(Count), until=needed(_Time)) | None,
         succeededPods=several(_ENDED_PODS),
+        held=several(fields(name=needed(str), count=needed(Count)), most=8),
     ),
 )
 _NODE: Final = fields(

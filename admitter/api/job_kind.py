@@ -29,6 +29,8 @@ _SEGMENT = r"[A-Za-z][-A-Za-z0-9_]{0,62}"
 Path = Annotated[str, Field(max_length=512, pattern=rf"^{_SEGMENT}(\.{_SEGMENT}){{0,15}}$")]
 """Names of fields with dots between them, such as spec.template."""
 
+FieldName = Annotated[str, Field(max_length=63, pattern="^[a-z][A-Za-z]*$")]
+
 Variable = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[a-z][A-Za-z0-9]*$")]
 
 RESERVED: Final = frozenset(
@@ -127,6 +129,22 @@ class AddedResources(Model):
     """Whether it is an init container, which runs before the others."""
 
 
+class EndedPods(Model):
+    """Where the status says which pods of a pod set have ended for good.
+
+    It may say less again, when the operator begins anew.
+    """
+
+    path: Path
+    """A list in the object with an element for each pod set, such as status.replicatedJobsStatus."""
+    name: FieldName = "name"
+    """The field of an element with the name of the pod set."""
+    count: FieldName = "succeeded"
+    """The field of an element with how many parts of the pod set have succeeded."""
+    of: Cel = "1"
+    """Gives of how many parts the pod set is, each with as many pods."""
+
+
 class PodSetsOf(Model):
     """Where pods of one template are described: of one pod set, or with each of one for each element."""
 
@@ -148,6 +166,9 @@ class PodSetsOf(Model):
     """With object: a list of path and replicas, for objects of a kind that no JobKind describes."""
     count: Cel = "1"
     """Gives how many pods run at a time."""
+    ended: EndedPods | None = None
+    """Which of these pods have ended for good. Without it quota is held for all of them until the object has
+    finished."""
     containers: list[AddedResources] = Field(default=[], max_length=8)
     """What containers request beyond the template, in this order."""
     merge: dict[Annotated[str, Field(pattern="^[a-z][A-Za-z]+$")], Path] = Field(default={}, max_length=16)

@@ -247,6 +247,15 @@ class EndedPods(Model):
     """So many places of the admission have been given back since no pod took them for five minutes."""
 
 
+class HeldPods(Model):
+    """Pods of a pod set that quota is held for."""
+
+    name: Name
+    """The pod set."""
+    count: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many pods of it may still live."""
+
+
 class WorkloadStatus(Model):
     """Where it stands."""
 
@@ -255,13 +264,17 @@ class WorkloadStatus(Model):
     reason: str | None = Field(default=None, max_length=1024)
     """Why it waits, was evicted, or was ended before its Job was over, in one CamelCase word."""
     message: str | None = Field(default=None, max_length=32768)
-    """Why it waits, was evicted, or was ended before its Job was over, in a sentence."""
+    """Why it waits, was evicted, or was ended before its Job was over, in a sentence; of one that is
+    admitted, that it runs with fewer pods."""
     cluster_queue: GeneratedName | None = None
     """The ClusterQueue that it waits in or was admitted by last, or the queue that an elastic quota is turned
     into. Absent: its LocalQueue leads nowhere."""
     admission: Admission | None = None
     """The quota that it holds. Written before its Job may start, and removed only when no pod of it is left;
     a finished Workload keeps it as a record and holds nothing."""
+    held: list[HeldPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
+    """For how many pods of each pod set it holds quota still, since the others have ended for good: what they
+    used is free. Absent: for all that were admitted. A finished Workload keeps it as a record."""
     preemption: Preemption | None = None
     """Its last preemptor, until it is admitted again."""
     place: Place | None = None

@@ -140,6 +140,7 @@ def record_of(metadata: Json, view: JobView) -> Json:
         "suspended": view.suspended,
         "podSets": [
             {"name": each.name, "count": each.count, "template": each.template, "marks": each.marks}
+            | ({"ended": each.ended} if each.ended else {})
             for each in view.sets
         ],
         "priorityClassName": view.template.get("priorityClassName", ""),
@@ -152,7 +153,13 @@ def parse_record(raw: Json, resource: JobResource) -> JobView:
     """The view of an object of which a snapshot has kept this."""
     sets = raw["podSets"]
     pod_sets = tuple(
-        PodSetView(each["name"], each["count"], shared(each["template"]), shared(each["marks"]))
+        PodSetView(
+            each["name"],
+            each["count"],
+            shared(each["template"]),
+            shared(each["marks"]),
+            ended=each.get("ended", 0),
+        )
         for each in sets
     )
     first = {"metadata": sets[0]["marks"], "spec": sets[0]["template"]} if sets else {}
@@ -182,6 +189,7 @@ def _pod_set(found: "FoundPodSet", injected: Json) -> PodSetView:
         marks_of(injected),
         found.place,
         found.outside,
+        found.ended,
     )
 
 

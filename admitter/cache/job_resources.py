@@ -133,6 +133,7 @@ class PodSetView:
     outside: tuple[
         tuple[str, tuple[str | int, ...]], ...
     ] = ()  # fields of it that stand elsewhere, and where
+    ended: int = 0  # how many of its pods have ended for good
 
 
 @dataclass(frozen=True, slots=True)

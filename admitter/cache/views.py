@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
+from admitter.cache import parallelism
 from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import capacity, named_class
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
@@ -147,8 +148,9 @@ class JobView(Meta):
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
     # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected`,
-    # `maxRuntime` and `readyTimeout` the texts of annotations, and as `podDeadlineSeconds` the deadline of
-    # each of its pods, with `backoffLimit`; of a pod the `schedulingGates` of others
+    # `maxRuntime`, `readyTimeout`, `least` and `original` what annotations say of its runtime, readiness and
+    # parallelism, and as `podDeadlineSeconds` the deadline of each of its pods, with `backoffLimit`; of a pod
+    # the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
@@ -301,6 +303,7 @@ def parse_job(raw: Json) -> JobView:
             {
                 **stated(annotations, spec),
                 **({"manualSelector": True} if spec.get("manualSelector") else {}),
+                **parallelism.said(annotations),
                 "suspend": spec.get("suspend", False),
                 "parallelism": spec.get("parallelism", 1),
                 "completions": spec.get("completions"),

@@ -28,6 +28,7 @@ from admitter.controllers.workload.admission import Admissions
 from admitter.controllers.workload.deadlines import Deadlines
 from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
 from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
@@ -98,7 +99,8 @@ class App:
         self.evictions = Evictions(
             world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport
         )
-        self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, transport)
+        self.held = HeldPods(world, transport, clock)
+        self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, self.held, transport)
         self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)
         self.shortage_evictions = ShortageEvictions(
             world, shortages, self.admissions.keys_of, self.jobs.queue.add, clock

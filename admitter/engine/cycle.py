@@ -22,6 +22,7 @@ from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
+from admitter.engine.resizing import only_resized, resize
 from admitter.engine.state import EngineState
 from admitter.engine.tree_cycle import Plan, TreeCycle
 
@@ -232,6 +233,9 @@ class Engine:
         if before is not None and before.admission == admission:
             self._amend(before, made)
             return before != made
+        if before is not None and only_resized(before, made):
+            resize(self._state, before, made)
+            return True
         self._stop_waiting(holder)
         evicted_for = self.ledger.preemptor(holder)
         waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")

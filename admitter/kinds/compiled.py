@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from admitter.api.base import Problem
-from admitter.api.job_kind import MOST_POD_SETS, RESERVED, AddedResources, Injection, JobKind, PodSetsOf
+from admitter.api.job_kind import MOST_POD_SETS, RESERVED, Injection, JobKind, PodSetsOf
 from admitter.api.shapes import template_problem
 from admitter.kinds import KindError
 from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS, RUNTIME_PATCHES
+from admitter.kinds.containers import given_to
+from admitter.kinds.ended import done
 from admitter.kinds.expressions import Budget, Expression, ExpressionError
 from admitter.kinds.paths import MISSING, Json, Segment, get, segments, text, unknown
 
@@ -46,6 +48,7 @@ class FoundPodSet:
     # where that is in the object, so that it may be written; None: in another object, or nowhere
     place: tuple[Segment, ...] | None = None
     outside: tuple[tuple[str, tuple[Segment, ...]], ...] = ()  # fields of its spec elsewhere, and where
+    ended: int = 0  # how many of them have ended for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,9 @@ class _Compiler:
         self._add(f"{field}.nameFrom", form.name_from, around)
         self._add(f"{field}.when", form.when, around)
         self._add(f"{field}.count", form.count, around)
+        if form.ended is not None:
+            self._path(f"{field}.ended.path", form.ended.path)
+            self._add(f"{field}.ended.of", form.ended.of, around)
         for m, added in enumerate(form.containers):
             self._add(f"{field}.containers[{m}].when", added.when, around)
             self._add(f"{field}.containers[{m}].resources", added.resources, around)
@@ -372,11 +378,13 @@ class _PodSets:
         if form.containers or form.merge:
             made = self._with_more(checked(made, path, whole=False), base, around)
         count = kind.number(f"{field}.count", around)
+        ended = done(form.ended, self._around.variables["object"], name) if form.ended is not None else 0
+        parts = max(1, kind.number(f"{field}.ended.of", around)) if ended else 1
         outside = tuple((each, (*base, *segments(at))) for each, at in form.merge.items())
-        written = (
-            path and not self._is_related(path) and (found is not MISSING or form.merge.keys() >= _WRITTEN)
-        )
-        return FoundPodSet(name, count, checked(made, path), path if written else None, outside)
+        stands = found is not MISSING or form.merge.keys() >= _WRITTEN
+        place = path if path and stands and not self._is_related(path) else None
+        ended = min(count, count // parts * ended)
+        return FoundPodSet(name, count, checked(made, path), place, outside, ended)
 
     def _take(self, template: object, path: tuple[Segment, ...]) -> None:
         """Take what reading a template costs."""
@@ -409,7 +417,7 @@ class _PodSets:
                 if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):
                     raise self._kind.error(f"{field}.resources", f"gives {_shown(given)}, and no resources")
                 part = "initContainers" if added.init else "containers"
-                spec[part] = _given(spec.get(part) or [], added, given)
+                spec[part] = given_to(spec.get(part) or [], added, given)
         return {**template, "spec": spec}
 
     def _inner(self, base: tuple[Segment, ...], prefix: str, around: Around) -> Iterator[FoundPodSet]:
@@ -473,26 +481,6 @@ def checked(template: object, path: tuple[Segment, ...], *, whole: bool = True) 
         raise KindError(wrong)
     assert isinstance(template, dict), "that was checked"
     return template
-
-
-def _given(containers: list[Json], added: AddedResources, resources: Json) -> list[Json]:
-    """Containers of which one gets resources."""
-    if not added.replaces and not any(each.get("name") == added.name for each in containers):
-        return [*containers, {"name": added.name, "resources": resources}]
-    return [
-        {
-            **each,
-            "resources": resources if added.replaces else _joined(each.get("resources") or {}, resources),
-        }
-        if each.get("name") == added.name
-        else each
-        for each in containers
-    ]
-
-
-def _joined(old: Json, new: Json) -> Json:
-    parts = ("requests", "limits")
-    return {**old, **{part: {**(old.get(part) or {}), **(new.get(part) or {})} for part in parts}}
 
 
 def _shown(value: object) -> str:

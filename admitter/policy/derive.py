@@ -21,6 +21,8 @@ from admitter.names import (
     RETRIABLE_ANNOTATION,
 )
 from admitter.policy.catalog import Catalog
+from admitter.policy.fewer_pods import fewest, least_wanted
+from admitter.policy.held import held
 from admitter.policy.injection import original_template
 from admitter.policy.priorities import CLASS_FIELD, pods_class, priority_of
 from admitter.quantities.amounts import InvalidQuantityError
@@ -72,7 +74,8 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     if job.problem:
         return False
     admitted = {each.name: each for each in workload.admission.pod_sets}
-    if any(each.name not in admitted or each.count > admitted[each.name].count for each in job.sets):
+    counts, least = held(workload), least_wanted(job)
+    if any(name not in counts or count > counts[name] for name, count in least.items()):
         return False
     if not job.suspended or job.selects_itself:
         return not job.suspended
@@ -81,8 +84,8 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
         asking = [workloads.pod_set(each, catalog.gpus) for each in asked]
     except InvalidQuantityError:
         return False
-    counts = {each["name"]: each["count"] for each in workload.spec["podSets"]}
-    same = [each | {"count": counts.get(each["name"])} for each in asked]
+    asked_for = {each["name"]: each["count"] for each in workload.spec["podSets"]}
+    same = [each | {"count": asked_for.get(each["name"])} for each in asked]
     # The spec may have been another one when it was admitted: what counts is what is reserved.
     return same == list(workload.spec["podSets"]) and all(
         _pays(workload.admission, admitted[each.name], each, catalog) for each in asking
@@ -155,6 +158,9 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
         _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
         for each in job.sets
     ]
+    least = fewest(job)
+    if least is not None:
+        made = [each | {"minCount": least} for each in made]
     if len(made) > 1 and weights.weight(made) > weights.HEAVIEST:
         raise InvalidQuantityError(weights.MESSAGE)
     return made

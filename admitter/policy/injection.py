@@ -16,6 +16,7 @@ from admitter.cache.job_resources import PodSetView
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Assignment, Flavor, Toleration
 from admitter.kinds.paths import Change, merge_patch, merged
+from admitter.policy.fewer_pods import lowering
 
 
 def original_template(job: JobView, pod_set: PodSetView) -> Json:
@@ -75,6 +76,10 @@ def start_patch(
     changes += into_templates(job, templates, raw)
     record = records if job.pod_sets else next(iter(records.values()))
     annotations: dict[str, str | None] = {names.INJECTED_ANNOTATION: _json(record)}
+    if job.spec.get("least") is not None:
+        noted, fields = lowering(job, sum(each.count for each in admission.pod_sets))
+        annotations |= noted
+        changes.append((("spec",), fields))
     if job.eviction_time:
         annotations[names.EVICTION_TIME_ANNOTATION] = None
     return patch_of(job, annotations, changes, raw)

@@ -18,8 +18,8 @@ from admitter.client.store import Key
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
+from admitter.policy import held, pod_groups
 from admitter.policy.gate import Gate, Waiting
-from admitter.policy.pod_groups import left_of
 from admitter.quantities.amounts import InvalidQuantityError
 
 NO_WORKLOAD: Final = ""  # a UID that no Workload has
@@ -115,7 +115,9 @@ class Intake:
 
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
         if workload.job is not None and sort_of(workload.job[0]) == GROUP_SORT:
-            admission = left_of(admission, workload, self._world.pod_groups.get(workload.job[1]))
+            admission = pod_groups.left_of(admission, workload, self._world.pod_groups.get(workload.job[1]))
+        else:
+            admission = held.left_of(admission, workload, job)
         # A Workload with a spec that can't be counted, since it was changed by hand, is no candidate.
         known = self._gate.countable(workload, job, admission.queue)
         self._engine.apply(
@@ -145,7 +147,7 @@ class Intake:
         if workload.admission is not None and workload.admission.pool:
             pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload) if pod.live)
             job = self._world.job_of(workload.key)
-            places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
+            places = sum(held.held(workload).values())
             wanted = job.count(self._succeeded(workload)) if job is not None else places
             left_over = max(0, places - max(wanted, len(pods)))
             self._engine.apply(commands.SetPods(workload.uid, tuple(pods), left_over))

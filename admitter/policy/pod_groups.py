@@ -14,6 +14,7 @@ from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod
 from admitter.cache.views import Json, WorkloadView
 from admitter.engine.model import Admission, Assignment
+from admitter.policy.held import reduced
 
 REMADE_SECONDS: Final = 300.0
 """For so long pods are awaited that are made anew: those of an evicted group, which is over after that, and
@@ -108,10 +109,7 @@ def left_of(admission: Admission, workload: WorkloadView, group: PodGroup | None
 
 def _without(assignment: Assignment, ended: int, running: int) -> Assignment:
     left = min(assignment.count, max(assignment.count - ended, running))
-    if left == assignment.count or not assignment.count:
-        return assignment
-    usage = tuple((resource, amount // assignment.count * left) for resource, amount in assignment.usage)
-    return replace(assignment, count=left, usage=usage)
+    return reduced(assignment, left)
 
 
 def places(workload: WorkloadView, group: PodGroup) -> Counter[str]:

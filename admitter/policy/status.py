@@ -23,6 +23,7 @@ from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.policy.defects import HARMLESS
+from admitter.policy.fewer_pods import fewer
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.policy.run_time import over_message, run_time_json
@@ -71,6 +72,8 @@ def admitted(
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""
+    with_fewer = fewer(workload, sum(each.count for each in admission.pod_sets))
+    words += f"; it {with_fewer}" if with_fewer else ""
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
@@ -82,6 +85,8 @@ def admitted(
     ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
     fields: Json = {"admission": _decided(admission, term), "preemption": None}
+    fields |= {"message": with_fewer} if with_fewer else {}
+    fields |= {"held": None} if workload.status.get("held") else {}
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
@@ -228,7 +233,8 @@ def released(workload: WorkloadView, now: datetime) -> Json:
         condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
-    return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None)
+    fields: Json = {"held": None} if workload.status.get("held") else {}
+    return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None, **fields)
 
 
 def freed(workload: WorkloadView, now: datetime) -> Json:
@@ -256,6 +262,11 @@ def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: 
     change = condition(ConditionType.FINISHED, True, reason, message, now)
     changes = [change, *_end_of_pending_eviction(workload, "finished", now)]
     return _patch(workload, Step.FINISH, changes, preemption=None)
+
+
+def holding(workload: WorkloadView, held: list[Json]) -> Json:
+    """An admitted Workload holds quota for so many pods of each pod set from here on."""
+    return _of_version(workload, {"held": held})
 
 
 def remembered(workload: WorkloadView, ended: list[Json]) -> Json:

@@ -22,6 +22,7 @@ from admitter.engine.commands import (
 from admitter.engine.model import Admission, Workload
 from admitter.engine.tree_cycle import Plan
 from admitter.policy.gate import Waiting
+from admitter.policy.held import left_of
 from admitter.policy.intake import gives_back
 from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, planned_eviction
 from admitter.policy.priorities import value_now, valued
@@ -70,7 +71,7 @@ class Lifecycles:
         self.readiness.begin_with(item, now)
         if view.admission is None:
             return
-        item.admission, item.queue = view.admission, view.admission.queue
+        item.admission, item.queue = left_of(view.admission, view), view.admission.queue
         item.runs, item.order = [Run(view.admission.queue, view.since)], len(self.items)
         if item.phase is Phase.EVICTED:
             item.stop(now, evicted=True)
@@ -130,12 +131,13 @@ class Lifecycles:
             self._engine.apply(Withdraw(view.uid))
         elif view.admission is not None and not item.runs:
             self._enter(item, Phase.PENDING)
-            self._admit(item, view.admission, now)
+            admission = left_of(view.admission, view)
+            self._admit(item, admission, now)
             try:
                 known = self._competitor(item, view.admission.queue)
             except InvalidQuantityError:
                 known = None  # it holds what was admitted, but can't be counted as what it is now
-            self._engine.apply(Reserve(view.uid, view.admission, known, view.since, view.namespace))
+            self._engine.apply(Reserve(view.uid, admission, known, view.since, view.namespace))
 
     def evaluate(self, item: Item) -> None:
         """Let a workload compete, or say why it may not."""

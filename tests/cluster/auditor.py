@@ -65,9 +65,12 @@ class Books:
         if before is None:
             self.admissions[name] += 1
         use: Counter[Use] = Counter()
+        held = {each["name"]: each["count"] for each in status.get("held", ())}
         for pod_set in admission["podSets"]:
+            count = max(1, pod_set["count"])
+            pods = held.get(pod_set["name"], count)
             for resource, quantity in pod_set["usage"].items():
-                use[pod_set["flavors"][resource], resource] += whole(quantity)  # type: ignore[assignment]  # halves count
+                use[pod_set["flavors"][resource], resource] += whole(quantity) / count * pods
         self._holding[name] = use
         self.total.update(use)
         self._check(name, use)

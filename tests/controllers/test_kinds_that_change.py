@@ -11,10 +11,12 @@ from admitter.cache.views import WorkloadView, parse_job, parse_workload
 from admitter.cache.world import KnownKind, World, parse_held
 from admitter.client.errors import NotFoundError, UnreadableError
 from admitter.client.transport import Transport
+from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.kinds.registry import Kinds
 from admitter.names import JOB_LABEL, QUEUE_LABEL
 from tests.apiserver.experiments import GROUP, job_kind
+from tests.apiserver.server import clock
 from tests.cache.test_described_views import TRIAL
 
 Json = dict[str, Any]
@@ -31,8 +33,9 @@ class Scene:
         self.answer: Json | None = TRIAL
         self.deleted: list[str] = []
         self.describe()
-        parts = cast("Any", None)
-        self.jobs = Jobs(self.world, parts, parts, parts, parts, cast("Transport", self))
+        parts, transport = cast("Any", None), cast("Transport", self)
+        held = HeldPods(self.world, transport, clock)
+        self.jobs = Jobs(self.world, parts, parts, parts, parts, held, transport)
 
     def describe(self) -> None:
         """The objects are read anew, by a JobKind that has just changed."""

@@ -16,6 +16,7 @@ from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from admitter.engine.model import Admission
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
+from admitter.policy.held import left_of
 from admitter.quantities.amounts import to_amount
 from tests.apiserver.job_controller import JobController, is_live, is_owned
 from tests.apiserver.server import ApiServer, clock
@@ -189,7 +190,7 @@ class Scene:
     def held(self, workload: WorkloadView) -> Admission:
         """What a Workload holds that has been admitted."""
         assert workload.admission is not None
-        return workload.admission
+        return left_of(workload.admission, workload)
 
     def untold(self) -> list[str]:
         """What the statuses of queues and Cohorts do not say as it is."""

@@ -17,7 +17,7 @@ from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
 
-SCENARIOS: Final = 150
+SCENARIOS: Final = 300
 """Among so many of them at least one has to meet what is broken."""
 
 

@@ -38,6 +38,7 @@ class WorkloadFact:
         finished: whether it is over.
         told: whether the controller has written why it waits.
         asks: resource → how much all of its pods request.
+        left: what of its admission it says that it still holds; None: all of it.
     """
 
     uid: str
@@ -47,6 +48,7 @@ class WorkloadFact:
     finished: bool
     told: bool
     asks: tuple[tuple[str, int], ...]
+    left: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +165,21 @@ def _workload(raw: Json) -> WorkloadFact:
         _is(status, "Finished"),
         status.get("state") == "Pending" and bool(status.get("reason")),
         tuple(sorted(asks.items())),
+        _admission(made, {each["name"]: each["count"] for each in status["held"]})
+        if made and status.get("held")
+        else None,
     )
 
 
-def _admission(made: Json) -> Admission:
+def _admission(made: Json, held: Mapping[str, int] | None = None) -> Admission:
+    """What was admitted; of pod sets that hold less, as much as these pods use."""
     use: Counter[Key] = Counter()
     pool = bool(made.get("pool"))
     for pod_set in made["podSets"]:
+        pods = (held or {}).get(pod_set.get("name", ""), pod_set.get("count", 1))
         for resource, quantity in pod_set["usage"].items():
             flavor = "" if pool else pod_set["flavors"][resource]
-            use[flavor, resource] += thousandths(quantity)
+            use[flavor, resource] += thousandths(quantity) * pods // max(1, pod_set.get("count", 1))
     return Admission(made["clusterQueue"], tuple(sorted(use.items())), made.get("epoch", 0))
 
 

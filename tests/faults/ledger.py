@@ -375,13 +375,21 @@ class Ledger:
 
     def _held(self, name: str) -> list[Admission]:
         account = self._accounts.get(name)
-        if account is not None and account.holds is not None:
-            return [account.holds]
         pods = [self._pods[uid].admission for uid in sorted(self._live[name])]
+        if account is not None and account.holds is not None:
+            return self._left(account, account.holds, pods)
         if pods or account is None or account.last is None:
             return pods
         job = self._jobs.get(account.fact.job)
-        return [account.last] if job is not None and job.runs else []
+        return self._left(account, account.last, []) if job is not None and job.runs else []
+
+    def _left(self, account: Account, holds: Admission, pods: list[Admission]) -> list[Admission]:
+        """What counts of an admission: all, or what it says is left, but never less than its pods use."""
+        left = account.fact.left
+        if left is None or account.fact.admission != holds:
+            return [holds]
+        said = self._add_up([left])
+        return pods if any(amount > said[key] for key, amount in self._add_up(pods).items()) else [left]
 
     def _within(self, cause: str, grown: Iterable[Place], born: int, moment: Moment) -> None:
         """Nothing may be used beyond a limit: neither of the queue's own, nor of its cohort's."""

@@ -86,6 +86,27 @@ def test_a_job_as_a_described_kind_counts_as_the_one_that_is_coded(
     assert counts(job) == {"main": coded}
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({}, 0, id="nothing is said yet"),
+        pytest.param({"replicatedJobsStatus": []}, 0, id="nothing of these Jobs"),
+        pytest.param({"replicatedJobsStatus": [{"name": "a", "succeeded": 2}]}, 4, id="two Jobs of two pods"),
+        pytest.param({"replicatedJobsStatus": [{"name": "a", "succeeded": 9}]}, 6, id="never more than all"),
+        pytest.param({"replicatedJobsStatus": [{"name": "b", "succeeded": 2}]}, 0, id="of other Jobs"),
+        pytest.param(
+            {"restarts": 1, "replicatedJobsStatus": [{"name": "a", "succeeded": 0}]}, 0, id="begun anew"
+        ),
+    ],
+)
+def test_which_pods_of_a_jobset_have_ended_for_good(status: Json, expected: int) -> None:
+    spec = {"parallelism": 2, "completions": 5, "template": template()}
+    jobs = [{"name": "a", "replicas": 3, "template": {"spec": spec}}]
+    made = set_at(example("JobSet"), "spec.replicatedJobs", jobs)
+    (found,) = pod_sets({**made, "status": status})
+    assert (found.count, found.ended) == (6, expected)
+
+
 def test_what_runs_beside_the_head_of_ray() -> None:
     assert asked(example("RayCluster"), "head") == {CPU: 2500, MEMORY: (8192 + 512) * MEBI}
     given = {"requests": {"cpu": "1", "memory": "1Gi"}}

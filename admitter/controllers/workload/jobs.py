@@ -25,6 +25,7 @@ from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.eviction import Evictions, is_for_good
+from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.pod_jobs import GroupJobs, evicted_end, has_had_its_time, is_group
 from admitter.controllers.workload.pod_writes import stop
@@ -40,6 +41,8 @@ from admitter.names import (
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
+from admitter.policy.fewer_pods import is_lowered
+from admitter.policy.held import missing
 from admitter.policy.injection import start_patch
 from admitter.policy.pod_groups import lapsed_of
 from admitter.policy.priorities import CLASS_FIELD, priority_of, value_now
@@ -62,6 +65,7 @@ class Jobs:
     events: Events
     marks: Marks
     eviction: Evictions
+    held: HeldPods
     transport: Transport
 
     def __post_init__(self) -> None:
@@ -116,6 +120,7 @@ class Jobs:
                 return  # its object may be there, and run
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
+                self.held.forget(workload.uid)
                 await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(await self._valued(workload), None)
@@ -143,6 +148,8 @@ class Jobs:
         if not job.suspended:
             if job.started_by == job.workload and not job.resumed:
                 return  # the Job controller has yet to act on the start: only then can it prove the stop
+            job = await self._suspend(job)
+        if job.suspended and is_lowered(job):
             job = await self._suspend(job)
         if job.suspended:  # pods that run are there until they are gone
             await self._make_workload(job)
@@ -221,7 +228,7 @@ class Jobs:
         if not job.queue:
             await delete_workload(workload, self.transport)
             return
-        if not job.suspended:
+        if not job.suspended or is_lowered(job):
             await self._suspend(job)
             return
         if not await self.groups.waiting(job, workload):
@@ -253,6 +260,7 @@ class Jobs:
             words = f"its {job.resource.kind} names another queue than the one that it was admitted from"
         elif not self._covers(job, workload):
             words = f"its {job.resource.kind} asks for more, or for something else, than was admitted"
+            words = missing(workload, job) or words
         elif self._has_shrunk(job, workload):
             words = (
                 f"its {job.resource.kind} has fewer pods than were admitted: what describes it has changed"
@@ -265,6 +273,7 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+            await self.held.converge(job, workload)
 
     async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:
         if await self._flavors(workload) is None:
@@ -358,6 +367,7 @@ class Jobs:
     async def _finish(
         self, job: JobView, workload: WorkloadView, reason: FinishedReason, message: str
     ) -> None:
+        self.held.forget(workload.uid)
         if not job.resource.proves:
             await self.eviction.count_pods(workload)
         body = status.finished(workload, reason, message, self.eviction.grace.clock())
@@ -365,7 +375,9 @@ class Jobs:
         self.world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView, why: str = NOT_YET) -> JobView:
-        """Stop a queued Job that runs without admission."""
+        """Stop a queued Job that runs without admission; one that has stopped gets its parallelism back."""
+        if job.suspended:
+            return await hold(job, self.world, self.transport)
         if job.resource.is_pods:
             words = "deleted: it ran without admission, since its Workload is gone"
             await stop(job, words, self.eviction.grace.clock, self.world, self.transport)

@@ -23,6 +23,7 @@ from admitter.controllers.workload.writes import bar
 from admitter.engine.commands import Release, Reserve
 from admitter.engine.cycle import Engine
 from admitter.names import WORKLOAD_LABEL
+from admitter.policy.held import left_of
 
 WORKERS: Final = 16
 """A list of pods may wait a tenth of a second for the API server's cache to catch up."""
@@ -103,7 +104,8 @@ class OrphanedPods:
             self._replace(gone)
             return
         since, namespace = workload.since, workload.namespace
-        self.engine.apply(Reserve(workload.uid, workload.admission, since=since, namespace=namespace))
+        left = left_of(workload.admission, workload, self.world.job_of(workload.key))
+        self.engine.apply(Reserve(workload.uid, left, since=since, namespace=namespace))
         self._count_together(gone)
         self._look_at(gone)
 

@@ -23,6 +23,7 @@ from admitter.client.errors import ClusterError, ConflictError, NotFoundError, U
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL, RETURNED_ANNOTATION
+from admitter.policy.fewer_pods import is_lowered, raising
 from admitter.policy.injection import needs_object
 from admitter.policy.restoration import restoration
 from admitter.policy.status import Clock
@@ -101,6 +102,10 @@ async def _write(
     body: Json = {"metadata": {"resourceVersion": str(job.version), **metadata}}
     if suspend:
         body |= job.resource.told(stop=True)
+    if suspend and is_lowered(job):
+        annotations, fields = raising(job)
+        body["metadata"]["annotations"] = {**metadata.get("annotations", {}), **annotations}
+        body["spec"] = {**body["spec"], **fields}
     return world.take_job(job, await transport.patch(job.path, body))
 
 

@@ -219,6 +219,24 @@ class Ledger:
         self.real.add(reservation.queue, reservation.usage)
         return self._plan(reservation)
 
+    def resize(self, made: Reservation, freed: Usage, added: Usage) -> list[FlavorResource]:
+        """Set how much a holder has reserved where it is, by what it frees and what it adds; as `reserve`."""
+        queue = made.queue
+        waits = self.pending_reservations.get(self.displacements.preemptor(made.holder) or "")
+        if waits is not None:
+            self._free_room(waits)
+        self.amend(made)
+        self.real.add(queue, freed, -1)
+        self.real.add(queue, added)
+        borrowed: list[FlavorResource] = []
+        if made.holder not in self._evicting:
+            self.moved.add(queue)
+            self.planned.add(queue, freed, -1)
+            borrowed = self.planned.add(queue, added)
+        if waits is not None:
+            self._keep_room(waits)
+        return borrowed
+
     def _end_promise(self, victim: str) -> None:
         """A victim is admitted again, perhaps elsewhere: no room is kept for its preemptor any more."""
         waits = self.pending_reservations.get(self.displacements.preemptor(victim) or "")
@@ -228,7 +246,7 @@ class Ledger:
             self._keep_room(waits)
 
     def amend(self, reservation: Reservation) -> None:
-        """Set what is known of a holder with unchanged use."""
+        """Set what is known of a holder; use itself is added up by others."""
         before, sharing = self._reservations[reservation.holder], self.sharing.get(reservation.queue)
         self._in_namespace.get((before.queue, before.namespace), {}).pop(reservation.holder, None)
         if sharing is not None and reservation.holder not in self._evicting:

@@ -59,7 +59,7 @@ _LOCAL_QUEUE_FIELDS: Final = {
     "wallTimePolicy": "time is not budgeted",
 }
 _JOB_MARKS: Final = {
-    f"{GROUP}/job-min-parallelism": "a Job is admitted with all of its pods",
+    f"{GROUP}/job-min-parallelism": "a Job needs all of its pods, unless admitter.dev/min-parallelism is set",
     f"{GROUP}/job-completions-equal-parallelism": "a Job is admitted with all of its pods",
     f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
 }

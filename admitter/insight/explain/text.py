@@ -14,6 +14,7 @@ from admitter.insight.explain.explainer import Answer, Other, binding, is_hopele
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
+from admitter.policy.held import left_of
 from admitter.policy.messages import flavor_sentence, node_title, pod_set_title, queue_title
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import display
@@ -62,7 +63,7 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
     if workload.finished:
         yield f"  {workload.condition('Finished').get('message', 'it has finished')}"
     elif workload.admission is not None:
-        for pod_set in workload.admission.pod_sets:
+        for pod_set in left_of(workload.admission, workload).pod_sets:
             used = _joined(f"{display(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
             since = spell(snapshot.now - workload.since)
             pods = f"{pod_set.count} {'pod' if pod_set.count == 1 else 'pods'}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from admitter.engine.model import Flavor, Workload
+from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import NO_TERMS, Cohort, PreemptionPolicy, Queue, Quota
 
 
@@ -93,7 +93,21 @@ class Revalue:
     priority: int
 
 
-Event = Arrive | End | Delete | Withdraw | Change | Revalue | Edit | Weigh | Lose | Refuse | Repeat | Restart
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Pods of one of those that run end for good, or are needed again.
+
+    Attributes:
+        which: which of them, by the order of their UIDs, round and round.
+        pods: how many of each pod set are left, modulo one more than was admitted.
+    """
+
+    which: int
+    pods: int
+
+
+ToOne = End | Delete | Withdraw | Change | Revalue | Resize
+Event = ToOne | Arrive | Edit | Weigh | Lose | Refuse | Repeat | Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +195,15 @@ def _policy(policy: PreemptionPolicy) -> str:
         return "preempts nothing"
     threshold = "" if policy.threshold is None else f" up to {policy.threshold}"
     return f"within {policy.within}, reclaim {policy.reclaim}, borrow {policy.borrow}{threshold}"
+
+
+def held(admission: Admission) -> str:
+    """An admission in one line."""
+    return " ".join(
+        f"{amount} {resource} of {dict(each.flavors)[resource]}"
+        for each in admission.pod_sets
+        for resource, amount in each.usage
+    )
 
 
 def asks(workload: Workload) -> str:

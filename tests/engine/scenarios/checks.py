@@ -141,8 +141,11 @@ class Promises(Check):
                 del self._owed[uid]
 
     def outside(self, play: Play, event: object) -> None:
-        """What changes quota may leave no room for places; what changes workloads is seen from these."""
-        if isinstance(event, cases.Edit | cases.Weigh | cases.Refuse):
+        """What changes quota may leave no room for places; what changes workloads is seen from these.
+
+        So may one that needs more again than it holds.
+        """
+        if isinstance(event, cases.Edit | cases.Weigh | cases.Refuse | cases.Resize):
             self._owed.clear()
 
     def rest(self, play: Play) -> None:

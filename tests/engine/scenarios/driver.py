@@ -14,6 +14,7 @@ from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.arithmetic import Quotas
 from tests.engine.scenarios.cases import Scenario
+from tests.engine.scenarios.resized import resize
 from tests.engine.scenarios.returned import tell_what_was_returned
 
 MOST_CYCLES: Final = 60
@@ -37,6 +38,7 @@ class Running:
     Attributes:
         workload: what it is; None once it is deleted and only its pods are left.
         admission: what it holds.
+        whole: what it was admitted with, once it holds something else.
         since: when it was admitted.
         namespace: with the share of the queue that it uses.
         pods: since when its pods are there; None if they are not.
@@ -47,6 +49,7 @@ class Running:
     since: float
     namespace: str
     pods: float | None = None
+    whole: Admission | None = None
 
 
 @dataclass(slots=True)
@@ -301,11 +304,9 @@ class Play:
             case _:
                 self._to_one(event)
 
-    def _to_one(
-        self, event: cases.End | cases.Delete | cases.Withdraw | cases.Change | cases.Revalue
-    ) -> None:
+    def _to_one(self, event: cases.ToOne) -> None:
         """What happens to one of the running workloads, or of the waiting ones."""
-        runs = isinstance(event, cases.End | cases.Delete | cases.Revalue)
+        runs = not isinstance(event, cases.Withdraw | cases.Change)
         running = [uid for uid, each in self.world.running.items() if each.workload is not None]
         uids = sorted(running if runs else self.world.waiting)
         if not uids:
@@ -329,6 +330,9 @@ class Play:
             case cases.Change(_, priority):
                 self.say(f"{uid} gets priority {priority}")
                 self._submit(replace(self.world.waiting[uid], priority=priority))
+            case cases.Resize(_, pods):
+                self.say(f"{uid} {resize(self.world.running[uid], pods)}")
+                self._tell(self.engine, uid)
             case cases.Revalue(_, priority):
                 self.say(f"{uid}, which runs, gets priority {priority}")
                 workload = self.world.running[uid].workload
@@ -373,12 +377,7 @@ class Play:
             raise BrokenRuleError("quota", f"{workload.uid} is admitted, and does not wait")
         for check in self.checks:
             check.admitted(self, workload, admission)
-        flavors = " ".join(
-            f"{amount} {resource} of {dict(each.flavors)[resource]}"
-            for each in admission.pod_sets
-            for resource, amount in each.usage
-        )
-        self.say(f"{workload.uid} is admitted: {flavors}")
+        self.say(f"{workload.uid} is admitted: {cases.held(admission)}")
         del self.world.waiting[workload.uid]
         self.world.told.pop(workload.uid, None)
         self.world.running[workload.uid] = Running(workload, admission, self.now, workload.namespace)
@@ -482,8 +481,8 @@ def reread(play: Play) -> Engine:
     for uid, hold in sorted(ledger.pending_reservations.items()):
         victims = sorted(victim for victim in world.leaving if promised.get(victim) == uid)
         for victim in victims or [""]:
-            told = ledger.is_eviction_pending(victim)
-            made.apply(commands.Evict(victim, hold.workload, hold.admission, told))
+            pending = ledger.is_eviction_pending(victim)
+            made.apply(commands.Evict(victim, hold.workload, hold.admission, pending))
     for victim in sorted(world.leaving):
         preemptor = ledger.preemptor(victim)
         if preemptor is not None and made.ledger.preemptor(victim) is None:

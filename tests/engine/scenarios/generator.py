@@ -1,7 +1,7 @@
 """Scenarios from seeds: few queues, few workloads, small numbers; the same seed gives the same scenario."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
@@ -107,8 +107,17 @@ def scenario(seed: int) -> Scenario:
         weights,
         tuple(draw.one((0, 0, 0, 1, 3)) for _ in range(3)),
         draw.one((0, 1)),
-        tuple(_steps(draw, frame, flavors, names)),
+        tuple(_resizing(Draw(f"{seed} resized"), frame, _steps(draw, frame, flavors, names))),
     )
+
+
+def _resizing(draw: Draw, frame: Frame, steps: list[Step]) -> Iterator[Step]:
+    """The same steps, and in between pods of what runs end, or are needed again."""
+    resizes = not frame.calm and draw.chance(0.6)
+    for place, step in enumerate(steps):
+        yield step
+        if resizes and place > 2 and draw.chance(0.3):
+            yield Step(draw.one((0, 0, 1)), cases.Resize(draw.randrange(8), draw.randrange(4)))
 
 
 def _frame(draw: Draw, part: str) -> tuple[Frame, tuple[Flavor, ...]]:

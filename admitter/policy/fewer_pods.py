@@ -1,0 +1,61 @@
+"""A Job that can do with fewer pods than it asks for: as many as fit are started, and the rest never are.
+
+The start lowers its parallelism, and an annotation remembers what it was. The next eviction puts that back,
+so that the Job asks for all of its pods again (docs/design/fewer-pods.md).
+"""
+
+from admitter.cache.parallelism import number
+from admitter.cache.views import JobView, Json, WorkloadView
+from admitter.names import MIN_PARALLELISM_ANNOTATION, PARALLELISM_ANNOTATION
+from admitter.policy.held import wanted
+from admitter.quantities.amounts import InvalidQuantityError
+
+
+def fewest(job: JobView) -> int | None:
+    """With how many pods a Job can do; None if with all of them alone.
+
+    Raises:
+        InvalidQuantityError: its annotation is no number of pods.
+    """
+    said = job.spec.get("least")
+    if said is None:
+        return None
+    least = number(said)
+    if least is None:
+        words = f"its annotation {MIN_PARALLELISM_ANNOTATION} is {said!r}, which is no number of pods"
+        raise InvalidQuantityError(words)
+    return least if least < job.count() else None
+
+
+def least_wanted(job: JobView) -> dict[str, int]:
+    """How many pods of each pod set have to be admitted, so that a Job runs or may be started."""
+    wants = wanted(job)
+    try:
+        least = fewest(job) if job.suspended else None
+    except InvalidQuantityError:
+        least = None
+    return dict.fromkeys(wants, least) if least is not None else wants
+
+
+def lowering(job: JobView, admitted: int) -> tuple[Json, Json]:
+    """Annotations and fields of the spec of a Job that is started with so many pods: nothing if with all."""
+    if job.spec.get("least") is None or admitted >= job.count():
+        return {}, {}
+    return {PARALLELISM_ANNOTATION: str(job.spec["parallelism"])}, {"parallelism": admitted}
+
+
+def raising(job: JobView) -> tuple[Json, Json]:
+    """The same for the end of that: nothing if it was started with all."""
+    original = job.spec.get("original")
+    return ({PARALLELISM_ANNOTATION: None}, {"parallelism": original}) if original is not None else ({}, {})
+
+
+def is_lowered(job: JobView) -> bool:
+    """Whether the parallelism of a Job is not its own."""
+    return job.spec.get("original") is not None
+
+
+def fewer(workload: WorkloadView, admitted: int) -> str:
+    """That a Workload runs with fewer pods than it asks for, in words; empty if with all."""
+    asked = sum(each["count"] for each in workload.spec["podSets"])
+    return f"runs with {admitted} of {asked} pods" if admitted < asked else ""
