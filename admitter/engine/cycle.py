@@ -234,8 +234,7 @@ class Engine:
             self._amend(before, made)
             return before != made
         if before is not None and only_resized(before, made):
-            resize(self._state, before, made)
-            return True
+            return resize(self._state, before, made)
         self._stop_waiting(holder)
         evicted_for = self.ledger.preemptor(holder)
         waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")
@@ -347,8 +346,8 @@ class Engine:
     def explain(self, uid: str, enough: Callable[[], bool] = lambda: False) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits.
 
-        `enough` is asked between attempts whether the search for blocking workloads is to end. Claims are
-        made anew for it, so `changed` may become true; the cycle that is due then decides nothing.
+        `enough` is asked between attempts whether the search for blocking workloads is to end. `changed` may
+        become true since claims are made anew; the cycle that is due then decides nothing.
         """
         pending = self.ledger.pending_reservations.get(uid)
         workload = pending.workload if pending is not None else self._state.waiting(uid)

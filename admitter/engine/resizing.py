@@ -15,8 +15,8 @@ def only_resized(before: Reservation, made: Reservation) -> bool:
     return before.since == made.since and _shape(before.admission) == _shape(made.admission)
 
 
-def resize(state: EngineState, before: Reservation, made: Reservation) -> None:
-    """Set what a holder uses, and try again what may fit after that."""
+def resize(state: EngineState, before: Reservation, made: Reservation) -> bool:
+    """Set what a holder uses, and try again what may fit after that; returns that something has changed."""
     queue, ledger = made.queue, state.ledger
     freed, added = _beyond(before.usage, made.usage), _beyond(made.usage, before.usage)
     state.reorder(queue)
@@ -34,6 +34,7 @@ def resize(state: EngineState, before: Reservation, made: Reservation) -> None:
     waits = ledger.pending_reservations.get(ledger.displacements.preemptor(made.holder) or "")
     if waits is not None:
         state.requeue(events.NextMayDiffer(waits.queue))
+    return True
 
 
 def _shape(admission: Admission) -> object:
