@@ -98,10 +98,12 @@ class ReadyTimeouts:
         """Why an admitted Workload is out of time; empty if it is not."""
         if not self._is_followed(workload):
             return ""
-        job, known = self.world.job_of(workload.key), workload.readiness
+        known, now = workload.readiness, self.clock().timestamp()
+        limit = known.recover_by if known.recover_by is not None else known.deadline
+        job = self.world.job_of(workload.key) if limit is not None and now >= limit else None
         if job is None:
-            return ""
-        found, now = readiness_of(self.world, job, workload), self.clock().timestamp()
+            return ""  # as a rule: there is time left
+        found = readiness_of(self.world, job, workload)
         was_ready = workload.uid in self._ready
         if not arithmetic.is_late(known, now, ready=found.all_ready, was_ready=was_ready):
             return ""
