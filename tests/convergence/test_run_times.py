@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -172,9 +173,34 @@ def test_a_group_that_is_made_again_by_its_user_begins_a_new_life() -> None:
         await scene.start()
         first = scene.group("tune", 2)
         await scene.settled(lambda: scene.started(first) == 2)
+        second: list[str] = []
+
+        def make_again(*_: object) -> None:
+            """In the same second."""
+            if not second and scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded"):
+                second.extend(("tune-2", "tune-3"))
+                asyncio.get_running_loop().call_soon(partial(scene.group, "tune", 2, first=2))
+
+        scene.server.listen(make_again)
+        await scene.settled(lambda: bool(second) and scene.started(second) == 2)
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_pod_that_waits_when_its_group_has_had_its_time_is_deleted() -> None:
+    """It comes in the place of another one while the group is evicted: it is not of the next life."""
+
+    async def story() -> None:
+        scene = lasting(maxRuntime="60s")
+        await scene.start()
+        first = scene.group("tune", 2)
+        await scene.settled(lambda: scene.started(first) == 2)
+        await scene.server.until(lambda: scene.says("tune", "Evicted")[0] == "True")
+        late = scene.group("tune", 1, size=2, first=2)
         await scene.settled(lambda: scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded"))
-        second = scene.group("tune", 2, first=2)
-        await scene.settled(lambda: scene.started(second) == 2)
+        await scene.server.until(lambda: all(name not in late for _, name in scene.server.objects["pods"]))
+        assert scene.says("tune", "Finished") == ("True", "MaxRuntimeExceeded")
         await scene.kill()
 
     run(story())

@@ -288,7 +288,7 @@ class GroupJobs:
         """Keep pods out of a group that has had its time; whether there are any.
 
         Those that waited when it ended are deleted. Those that a controller makes anew wait, since it would
-        only make others. What a user makes later begins a new life of the group.
+        only make others. What a user makes later begins a new life of the group, also in the same second.
         """
         ended = seconds(workload.condition(ConditionType.FINISHED)["lastTransitionTime"])
         waiting = group.pods(gated=True)
@@ -296,7 +296,7 @@ class GroupJobs:
         made_anew = [pod for pod in waiting if pod.owner is not None]
         for pod in made_anew:
             self._tell(pod, FinishedReason.MAX_RUNTIME_EXCEEDED, words)
-        left = [pod for pod in waiting if pod.owner is None and pod.created <= ended]
+        left = [pod for pod in waiting if pod.owner is None and pod.created < ended]
         await side_by_side(self._delete(pod, group) for pod in left)
         return bool(made_anew or left)
 
