@@ -79,9 +79,9 @@ def lowered(workload: WorkloadView, job: JobView, alive: int) -> list[Json] | No
 
 def left_of(admission: Admission, workload: WorkloadView, job: JobView | None = None) -> Admission:
     """What of an admission is in use: what its Workload holds, and what its Job needs again."""
-    counts = held(workload)
     if not workload.status.get("held"):
         return admission
+    counts = held(workload)
     needs = needed(job) if job is not None and not job.problem else {}
     pod_sets = tuple(
         reduced(each, min(each.count, max(counts[each.name], needs.get(each.name, 0))))

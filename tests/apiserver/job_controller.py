@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from admitter.cache.views import timestamp
@@ -21,11 +22,13 @@ class JobController:
 
     Attributes:
         lasts: for how many seconds the pods of a Job run.
+        spread: how many seconds after each other the pods of a Job end; 0: all at once.
     """
 
     def __init__(self, server: ApiServer, lasts: Callable[[Json], float] = lambda _: 30.0) -> None:
         """Act from now on."""
         self.lasts = lasts
+        self.spread: Callable[[Json], float] = lambda _: 0.0
         self._server = server
         self._made = 0
         server.policies.append(_fixed_template)
@@ -56,17 +59,36 @@ class JobController:
             if pods:
                 self._later(STOP_SECONDS, job, self._stopped)
         elif not suspended and (_is(job, "Suspended") or not (job.get("status") or {}).get("startTime")):
-            started = {"startTime": timestamp(clock()), "active": job["spec"]["parallelism"]}
+            count = min(job["spec"]["parallelism"], job["spec"]["completions"] - _succeeded(job))
+            started = {"startTime": timestamp(clock()), "active": count}
             self._say(job, started, **({"Suspended": "False"} if _is(job, "Suspended") else {}))
-            for _ in range(job["spec"]["parallelism"]):
+            for _ in range(count):
                 self._make_pod(job)
-            names = self._pods(job)
-            self._later(self.lasts(job), job, lambda now: self._finished(now, names))
+            names, spread = self._pods(job), self.spread(job)
+            if spread or count < job["spec"]["completions"]:
+                for place, name in enumerate(names):
+                    self._later(self.lasts(job) + place * spread, job, partial(self._ended, path=name))
+            else:
+                self._later(self.lasts(job), job, lambda now: self._finished(now, names))
 
     def _stopped(self, job: Json) -> None:
         for path in self._pods(job):
             self._server.remove(path)
         self._say(job, {"terminating": 0})
+
+    def _ended(self, job: Json, path: str) -> None:
+        """A pod is done with, unless its Job was suspended meanwhile; another one may take its place."""
+        if _is(job, "Suspended") or job["spec"].get("suspend") or path not in self._pods(job):
+            return
+        self._server.write(f"{path}/status", {"status": {"phase": "Succeeded"}})
+        live, succeeded = self._pods(job), _succeeded(job) + 1
+        left = job["spec"]["completions"] - succeeded
+        if len(live) < min(job["spec"]["parallelism"], left):
+            self._make_pod(job)
+            (new,) = set(self._pods(job)) - set(live)
+            self._later(self.lasts(job), job, partial(self._ended, path=new))
+        counts = {"active": len(self._pods(job)), "succeeded": succeeded}
+        self._say(job, counts, **({} if left else {"Complete": "True"}))
 
     def _finished(self, job: Json, pods: list[str]) -> None:
         """The pods of one start are done with, if it was not suspended meanwhile."""
@@ -130,6 +152,10 @@ def _fixed_template(plural: str, before: Json | None, after: Json | None) -> Non
 def _is(job: Json, condition: str) -> bool:
     conditions = (job.get("status") or {}).get("conditions") or ()
     return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+def _succeeded(job: Json) -> int:
+    return int((job.get("status") or {}).get("succeeded") or 0)
 
 
 def _key(job: Json) -> Key:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from admitter.cache.described_views import source_of_kind
+from admitter.cache.described_views import parse_record, record_of, source_of_kind
+from admitter.cache.job_resources import resource_of
 from admitter.cache.views import JobView
 from admitter.client.errors import UnreadableError
 from admitter.client.source import Source
@@ -119,3 +120,16 @@ def test_what_a_user_writes_into_another_objects_template_starts_nothing() -> No
     train["metadata"] |= {each: TRIAL["metadata"][each] for each in ("uid", "resourceVersion")}
     train["metadata"]["creationTimestamp"] = TRIAL["metadata"]["creationTimestamp"]
     assert read(train).started_by is None
+
+
+def test_a_snapshot_keeps_how_many_pods_have_ended() -> None:
+    kinds = shipped()
+    (kind,) = [each for each in kinds.declared if each.spec.resource.kind == "JobSet"]
+    raw = copy.deepcopy(example("JobSet"))
+    raw["metadata"] |= {"uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    raw["status"] = {"replicatedJobsStatus": [{"name": "workers", "succeeded": 1}]}
+    view = source_of_kind(kind, kinds, lambda *_: None).parse(raw)
+    ended = {each.name: (each.count, each.ended) for each in view.sets}
+    assert ended == {"driver": (1, 0), "workers": (8, 4)}
+    kept = parse_record(record_of(raw["metadata"], view), resource_of(kind))
+    assert {each.name: (each.count, each.ended) for each in kept.sets} == ended

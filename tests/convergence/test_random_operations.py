@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from admitter.names import MIN_PARALLELISM_ANNOTATION
 from tests.apiserver.loop import run
 from tests.apiserver.server import FAULTS, Fate
-from tests.convergence.scene import CLASSES, TEAM, Scene
+from tests.convergence.scene import CLASSES, JOBS, TEAM, Scene
 
 OPERATIONS = 30
 CPU = {"a": 3, "b": 3}
@@ -23,6 +24,7 @@ def made(random: Random) -> Scene:
         **random.choice([{}, {"gracePeriod": "10s"}]),
     )
     scene.jobs.lasts = lambda _: random.choice((1.0, 10.0, 60.0))
+    scene.jobs.spread = lambda _: random.choice((0.0, 0.2, 2.0, 20.0))
     return scene
 
 
@@ -36,6 +38,9 @@ def operate(scene: Scene, random: Random, number: int) -> None:
             pods = random.randint(1, 3)
             cpu, priority = random.randint(1, 6 // pods), random.choice(["", *CLASSES])
             scene.submit(f"job-{number}", random.choice(list(CPU)), cpu, priority, pods)
+            if pods > 1 and random.random() < 0.3:
+                annotations = {MIN_PARALLELISM_ANNOTATION: str(random.randint(1, pods))}
+                scene.server.write(f"{JOBS}/job-{number}", {"metadata": {"annotations": annotations}})
         case "delete":
             scene.delete(random.choice(jobs))
         case _:
