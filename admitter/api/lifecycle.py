@@ -4,7 +4,7 @@ A field that a ClusterQueue leaves out is that of the nearest Cohort above that 
 docs/not-starting.md).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -88,6 +88,12 @@ class RunTime(Model):
     """Where the deadline comes from, in words."""
     requeued_at: Moment | None = None
     """When it was requeued last, since its time was used up: its place in the queue is by this time."""
+
+
+def joined(places: Sequence[tuple[str, Lifecycle]]) -> Lifecycle:
+    """All fields, each as the first of some places says that sets it."""
+    found = {field: nearest(field, places) for field in Lifecycle.model_fields}
+    return Lifecycle.model_construct(**{field: each[1] for field, each in found.items() if each is not None})
 
 
 def nearest(field: str, places: Iterable[tuple[str, Lifecycle]]) -> tuple[str, Any] | None:

@@ -95,7 +95,7 @@ class App:
         self.deadlines = Deadlines(clock, self.grace_over)
         shortages = Shortages(self.engine, catalog)
         self.groups = GroupJobs(world, self.events, transport, clock)
-        self.ready = ReadyTimeouts(world, clock, transport, self.metrics.ready)
+        self.ready = ReadyTimeouts(world, catalog, clock, transport, self.metrics.ready)
         self.evictions = Evictions(
             world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport
         )

@@ -60,7 +60,7 @@ def more_than_maximum(given: Checked) -> Iterator[Found]:
     """A pod asks for a longer run time than its queue allows: it gets what the queue allows."""
     for pod in given.world.queued_pods:
         asked = asked_of(pod_job(pod)) if pod.queued else None
-        rules = given.catalog.queue(given.catalog.queue_of((pod.namespace, pod.queue)) or "").run_time
+        rules = given.catalog.lifecycle(given.catalog.queue_of((pod.namespace, pod.queue)) or "").run_time
         if isinstance(asked, int) and rules.cap is not None and asked > rules.cap:
             own, cap = written_duration(asked), written_duration(rules.cap)
             words = f"asks for {own} in annotation {MAX_RUNTIME_ANNOTATION}, and {rules.source} allows {cap}"

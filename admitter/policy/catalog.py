@@ -29,11 +29,11 @@ from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
+from admitter.policy.lifecycle_rules import NO_RULES, LifecycleRules, lifecycle_rules
 from admitter.policy.local_queue_rules import UNKNOWN, LocalQueueRule, rule_of
 from admitter.policy.messages import Use
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
-from admitter.policy.run_time import NO_RULES, RunTimeRules, rules_of
 from admitter.quotas import hierarchy
 from admitter.quotas.hierarchy import NO_LIFECYCLE, Branch, Hierarchy, Named
 from admitter.quotas.nodes import largest
@@ -50,7 +50,7 @@ class QueueEntry:
     flavors: frozenset[str] = frozenset()  # the names it uses
     flaw: Defect | None = None  # what is wrong with it though it works
     hidden: bool = False  # whether namespaces may not know its use and its line
-    run_time: RunTimeRules = NO_RULES  # for how long its Workloads may hold quota
+    lifecycle: LifecycleRules = NO_RULES  # what becomes of its Workloads after their admission
 
     @property
     def stopped(self) -> bool:
@@ -135,6 +135,13 @@ class Catalog:
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
+
+    def lifecycle(self, queue: str) -> LifecycleRules:
+        """What becomes of Workloads that a queue of the engine admits; of elastic quotas their Cohort says."""
+        entry = self._queues.get(queue, _MISSING)
+        if entry is _MISSING and self.elastic.of_queue(queue) is not None:
+            return lifecycle_rules([*self._hierarchy.lifecycles(ELASTIC_QUOTA_QUEUE)])
+        return entry.lifecycle
 
     def queue_of(self, local_queue: Key) -> str | None:
         """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; None: to none."""
@@ -375,7 +382,8 @@ class Catalog:
         return (ActiveReason.EXCEEDS_PARENT, excess) if excess is not None else None
 
     def _elastic_cohort(self, made: Branch) -> Branch:
-        plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, victim_terms=made.rules.victim_terms))
+        rules = CohortRules(ELASTIC_QUOTA_QUEUE, victim_terms=made.rules.victim_terms)
+        plain = Branch(rules, lifecycle=made.lifecycle)
         if made != plain:
             words = "this is the cohort of elastic quotas: of its spec only preemption and lifecycle count"
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
@@ -399,7 +407,7 @@ class Catalog:
         entry = replace(
             read.entry,
             flavors=frozenset(f for g in leaf.queue.groups for f in g.flavors),
-            run_time=rules_of([(title, read.lifecycle), *around]),
+            lifecycle=lifecycle_rules([(title, read.lifecycle), *around]),
         )
         if entry.problem is None and leaf.problem:
             entry = replace(entry, problem=(ActiveReason.INVALID_SPEC, leaf.problem))

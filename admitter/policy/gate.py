@@ -23,7 +23,7 @@ from admitter.engine.refusal import Refusal, Rule
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import HARMLESS
-from admitter.policy.gate_readiness import gave_up
+from admitter.policy.gate_readiness import Limit, at_admission, gave_up
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
 from admitter.policy.pod_groups import REMADE_SECONDS, complaint
@@ -171,13 +171,17 @@ class Gate:
 
     def run_time(self, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> RunTimeStatus:
         """The run time of a Workload that a queue admits now, in seconds since the epoch."""
-        most = maximum(job, self._catalog.queue(queue).run_time)
+        most = maximum(job, self._catalog.lifecycle(queue).run_time)
         return begun(run_time_of(workload.status), most, now)
+
+    def ready_limit(self, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> Limit:
+        """Until when the pods of a Workload that a queue admits now have to be ready."""
+        return at_admission(self._world, self._catalog, workload, job, queue, now)
 
     def _used_up(self, workload: WorkloadView, job: JobView | None, queue: str) -> Waiting | None:
         """Why a Workload waits that has held quota for as long as it may in a queue."""
         before = run_time_of(workload.status)
-        most = maximum(job, self._catalog.queue(queue).run_time) if before.used else None
+        most = maximum(job, self._catalog.lifecycle(queue).run_time) if before.used else None
         if most is None or left_of(most, before):
             return None
         return Waiting(WaitingReason.MAX_RUNTIME_EXCEEDED, used_up_message(most, before))

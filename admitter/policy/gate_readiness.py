@@ -10,9 +10,9 @@ from admitter.cache.readiness_status import written
 from admitter.cache.stated import READY_TIMEOUT
 from admitter.cache.views import JobView, Json, WorkloadView, at, timestamp
 from admitter.cache.world import World
+from admitter.policy.catalog import Catalog
 from admitter.policy.messages import queue_title
 from admitter.policy.pod_readiness import has_default_limit, has_limit
-from admitter.policy.queue_lifecycles import ready_rules
 from admitter.policy.readiness import admitted_anew, asked_limit, deadline
 
 
@@ -23,23 +23,25 @@ class Limit(NamedTuple):
     words: str
 
 
-def at_admission(world: World, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> Limit:
+def at_admission(
+    world: World, catalog: Catalog, workload: WorkloadView, job: JobView | None, queue: str, now: float
+) -> Limit:
     """The deadline of a Workload that a queue admits now."""
-    limit, words = limit_of(world, job, queue)
+    limit, words = limit_of(world, catalog, job, queue)
     known = admitted_anew(workload.readiness, deadline(now, limit) if limit else None)
     body = written(known)
     told = body is not None or workload.status.get("readiness") is not None
     return Limit({"readiness": body} if told else {}, words)
 
 
-def limit_of(world: World, job: JobView | None, queue: str) -> tuple[float, str]:
+def limit_of(world: World, catalog: Catalog, job: JobView | None, queue: str) -> tuple[float, str]:
     """How many seconds a queue gives the pods of a Workload to be ready, 0 for no limit.
 
     And what its user is to be told of that, or empty.
     """
     if job is None or not has_limit(world, job):
         return 0.0, ""
-    by_queue = ready_rules(world, queue).limit(by_default=has_default_limit(job))
+    by_queue = catalog.lifecycle(queue).ready.limit(by_default=has_default_limit(job))
     return asked_limit(job.spec.get(READY_TIMEOUT), by_queue, queue_title(queue), _title(job))
 
 

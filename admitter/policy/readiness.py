@@ -1,16 +1,16 @@
 """Until when the pods of an admitted Workload have to be ready, and when it is tried again if they were not.
 
 Pure arithmetic: times are seconds since the epoch, spans are seconds, and nothing here has a clock. The
-numbers come from `spec.lifecycle` (`admitter.policy.queue_lifecycles`). docs/design/readiness.md has an
+numbers come from `spec.lifecycle` (`admitter.policy.lifecycle_rules`). docs/design/readiness.md has an
 example.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
+from admitter.api.lifecycle import Lifecycle
 from admitter.cache.readiness_status import ReadinessStatus
 from admitter.names import READY_TIMEOUT_ANNOTATION
 from admitter.quantities.durations import InvalidDurationError, parse_duration, written_duration
@@ -64,24 +64,18 @@ class ReadyRules:
         return self.recovery if limit and self.recovery is not None else limit
 
 
-def rules_of(lifecycle: Mapping[str, Any]) -> ReadyRules:
-    """The rules that a `spec.lifecycle` says, with all fields of the Cohorts above filled in.
+NO_RULES: Final = ReadyRules()
 
-    Raises:
-        InvalidDurationError: a field of it is no duration. The API server takes no such object.
-    """
-    backoff, give_up = lifecycle.get("backoff") or {}, lifecycle.get("giveUp") or {}
-    known = Backoff()
-    return ReadyRules(
-        _seconds(lifecycle.get("readyTimeout")),
-        _seconds(lifecycle.get("recoveryTimeout")),
-        Backoff(
-            known.base if (base := _seconds(backoff.get("base"))) is None else base,
-            int(backoff.get("factor", known.factor)),
-            known.most if (most := _seconds(backoff.get("max"))) is None else most,
-        ),
-        GiveUp(give_up.get("attempts"), _seconds(give_up.get("after"))),
-    )
+
+def rules_of(said: Lifecycle) -> ReadyRules:
+    """The rules of a queue, by its lifecycle with what Cohorts above say where it says nothing."""
+    rules = ReadyRules(_seconds(said.ready_timeout), _seconds(said.recovery_timeout))
+    if said.backoff is not None:
+        base, most = parse_duration(str(said.backoff.base)), parse_duration(str(said.backoff.max))
+        rules = replace(rules, backoff=Backoff(base, said.backoff.factor, most))
+    if said.give_up is not None:
+        rules = replace(rules, give_up=GiveUp(said.give_up.attempts, _seconds(said.give_up.after)))
+    return rules
 
 
 def _seconds(written: str | int | None) -> float | None:

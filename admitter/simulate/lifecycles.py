@@ -53,7 +53,7 @@ class Lifecycles:
         self._run_times = RunTimes(snapshot.gate)
         self._snapshot, self._engine, self._catalog = snapshot, snapshot.engine, snapshot.catalog
         self._shortages = Shortages(self._engine, self._catalog)
-        self.readiness = SimulatedReadiness(snapshot.world)
+        self.readiness = SimulatedReadiness(snapshot.world, snapshot.catalog)
         for view in sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid)):
             self._begin_with(view, lasts)
         self._admissions = len(self.items)

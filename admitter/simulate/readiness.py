@@ -13,9 +13,9 @@ from admitter.cache.views import at, timestamp
 from admitter.cache.world import World
 from admitter.engine.model import Workload
 from admitter.policy import readiness as arithmetic
+from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Waiting
 from admitter.policy.gate_readiness import limit_of
-from admitter.policy.queue_lifecycles import ready_rules
 from admitter.simulate.items import Item
 
 MOST_TRIES: Final = 20
@@ -26,8 +26,9 @@ REASON: Final = EvictedReason.PODS_NOT_READY
 class SimulatedReadiness:
     """Which workloads will be late, and which wait for their next try; times are since the epoch."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, catalog: Catalog) -> None:
         self._world = world
+        self._catalog = catalog
         self._late: dict[str, float] = {}  # when workloads that run are evicted, by UID
         self._tries: dict[str, float] = {}  # when others are tried again, by UID
         self._known: dict[str, ReadinessStatus] = {}
@@ -50,7 +51,7 @@ class SimulatedReadiness:
         self._tries.pop(uid, None)
         if item.job is None or item.ready_after is None:
             return
-        limit, _ = limit_of(self._world, item.job, queue)
+        limit, _ = limit_of(self._world, self._catalog, item.job, queue)
         if limit and item.ready_after > limit:
             self._late[uid] = now + limit
             self._known[uid] = arithmetic.admitted_anew(known, now + limit)
@@ -70,7 +71,7 @@ class SimulatedReadiness:
     def evicted(self, item: Item, now: float) -> None:
         """A workload is evicted now since it is late: its next try is fixed, or it is given up."""
         assert item.admission is not None
-        uid, rules = item.view.uid, ready_rules(self._world, item.admission.queue)
+        uid, rules = item.view.uid, self._catalog.lifecycle(item.admission.queue).ready
         before = self._known.get(uid, ReadinessStatus())
         known = arithmetic.after_eviction(before, item.runs[-1].start, now, uid, rules, to_blame=True)
         flavors = {name for each in item.admission.pod_sets for _, name in each.flavors}

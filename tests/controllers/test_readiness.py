@@ -20,7 +20,6 @@ from admitter.names import READY_TIMEOUT_ANNOTATION
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.gate_readiness import at_admission, backing_off
-from admitter.policy.queue_lifecycles import lifecycle_of, ready_rules
 from admitter.policy.readiness import LOSS_SECONDS
 
 Json = dict[str, Any]
@@ -46,6 +45,7 @@ class Cluster:
         self.due: list[Key] = []
         self.retried: list[Key] = []
         self.world.shards.epochs[0] = 1
+        self.catalog = Catalog(self.world, Engine(), DEFAULT_GPUS)
         self.job()
         self.name = next(iter(self.world.jobs)).workload
         self.ready = self.process()
@@ -61,6 +61,7 @@ class Cluster:
         """What a controller knows that starts now."""
         made = ReadyTimeouts(
             self.world,
+            self.catalog,
             self.clock,
             cast("Any", None),
             lambda queue, waited: self.waits.append((queue, waited)),
@@ -116,6 +117,14 @@ class Cluster:
             "spec": spec | ({"cohort": cohort} if cohort else {}),
         }
         self.world.cluster_queues.apply(parse_object(raw))
+        self.catalog.queue_changed(QUEUE)
+        self.catalog.refresh()
+
+    def cohort(self, name: str, spec: Json) -> None:
+        self.version += 1
+        self.world.cohorts.apply(parse_object({"metadata": metadata(name, self.version, ""), "spec": spec}))
+        self.catalog.cohort_changed(name)
+        self.catalog.refresh()
 
 
 @pytest.fixture
@@ -235,21 +244,22 @@ async def test_the_gate_keeps_back_what_backs_off_and_says_what_was_given_up(clu
 
 
 async def test_the_nearest_cohort_says_field_by_field_what_a_queue_leaves_out(cluster: Cluster) -> None:
-    def cohort(name: str, spec: Json) -> None:
-        cluster.world.cohorts.apply(parse_object({"metadata": metadata(name, 1, ""), "spec": spec}))
-
     cluster.queue({"readyTimeout": "1m"}, "near")
-    cohort("near", {"parent": "top", "lifecycle": {"readyTimeout": "2m", "giveUp": {"attempts": 2}}})
-    cohort("top", {"parent": "near", "lifecycle": {"recoveryTimeout": "3m", "giveUp": {"attempts": 9}}})
-    assert lifecycle_of(cluster.world, QUEUE) == {
-        "readyTimeout": "1m",
-        "giveUp": {"attempts": 2},
-        "recoveryTimeout": "3m",
-    }
-    rules = ready_rules(cluster.world, QUEUE)
+    cluster.cohort("near", {"parent": "top", "lifecycle": {"readyTimeout": "2m", "giveUp": {"attempts": 2}}})
+    cluster.cohort("top", {"lifecycle": {"recoveryTimeout": "3m", "giveUp": {"attempts": 9}}})
+    rules = cluster.catalog.lifecycle(QUEUE).ready
     assert (rules.timeout, rules.recovery, rules.give_up.attempts) == (60.0, 180.0, 2)
-    cohort("elastic-quota", {"lifecycle": {"readyTimeout": "7m"}})
-    assert ready_rules(cluster.world, "eq_team_quota").timeout == 420.0
+
+
+async def test_the_cohort_of_elastic_quotas_speaks_for_them(cluster: Cluster) -> None:
+    quota = {"metadata": metadata("quota", 1), "spec": {"min": {"cpu": 1}}}
+    cluster.world.elastic_quotas.apply(parse_object(quota))
+    cluster.catalog.elastic.refresh()
+    cluster.cohort("elastic-quota", {"lifecycle": {"readyTimeout": "7m", "maxRuntime": "2h"}})
+    assert cluster.catalog.cohort_problem("elastic-quota") is None
+    rules = cluster.catalog.lifecycle("eq_team_quota")
+    assert (rules.ready.timeout, rules.run_time.cap) == (420.0, 7200)
+    assert cluster.catalog.lifecycle("gone").ready.timeout is None
 
 
 async def test_an_admission_carries_its_deadline_by_queue_and_annotation(cluster: Cluster) -> None:
@@ -260,7 +270,7 @@ async def test_an_admission_carries_its_deadline_by_queue_and_annotation(cluster
     def deadline(annotation: str | None) -> tuple[Any, str]:
         cluster.job(annotations={READY_TIMEOUT_ANNOTATION: annotation} if annotation else {})
         job = cluster.world.job_of(cluster.key)
-        found = at_admission(cluster.world, view, job, QUEUE, BEGAN)
+        found = at_admission(cluster.world, cluster.catalog, view, job, QUEUE, BEGAN)
         return (found.fields.get("readiness") or {}).get("deadline"), found.words
 
     assert deadline(None) == (_text(100), "")
@@ -272,7 +282,9 @@ async def test_an_admission_carries_its_deadline_by_queue_and_annotation(cluster
     assert deadline(None) == (_text(1800), "")
     cluster.queue({"readyTimeout": "0s"})
     assert deadline(None) == (None, "")
-    assert at_admission(cluster.world, view, None, QUEUE, BEGAN).fields == {}, "it has no Job"
+    assert at_admission(cluster.world, cluster.catalog, view, None, QUEUE, BEGAN).fields == {}, (
+        "it has no Job"
+    )
 
 
 async def test_one_timer_rings_for_many_and_its_heap_stays_small() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admitter.api.lifecycle import Lifecycle
 from admitter.cache.readiness_status import ReadinessStatus, read, written
 from admitter.names import READY_TIMEOUT_ANNOTATION
 from admitter.policy.readiness import (
@@ -193,11 +194,10 @@ def test_an_annotation_shortens_the_limit_and_a_wrong_one_is_named(
 
 
 def test_rules_are_read_with_defaults_for_what_is_left_out() -> None:
-    assert rules_of({}) == ReadyRules()
-    assert rules_of({"readyTimeout": "90s", "backoff": {"base": 5}, "giveUp": {"attempts": 3}}) == ReadyRules(
-        90.0, None, Backoff(5.0), GiveUp(3)
-    )
-    assert rules_of({"readyTimeout": "0s"}).limit(by_default=True) == 0.0
+    assert rules_of(Lifecycle()) == ReadyRules()
+    said = {"readyTimeout": "90s", "backoff": {"base": 5}, "giveUp": {"attempts": 3}}
+    assert rules_of(Lifecycle.model_validate(said)) == ReadyRules(90.0, None, Backoff(5.0), GiveUp(3))
+    assert rules_of(Lifecycle(ready_timeout="0s")).limit(by_default=True) == 0.0
     assert (ReadyRules().limit(by_default=True), ReadyRules().limit(by_default=False)) == (1800.0, 0.0)
     assert ReadyRules(600.0).recovery_limit(by_default=True) == 600.0
     assert ReadyRules(600.0, 0.0).recovery_limit(by_default=True) == 0.0

@@ -33,7 +33,6 @@ from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import Plan, PlannedEviction
 from admitter.policy import status
 from admitter.policy.gate import Gate
-from admitter.policy.gate_readiness import at_admission
 from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
 from admitter.policy.messages import passing_message, receipt_message, workload_title
 from admitter.policy.run_time import admitted_message, run_time_json
@@ -132,7 +131,7 @@ class DecisionWriter:
         more = "; ".join(filter(None, (passing, admitted_message(run_time))))
         body = status.admitted(view, admission, term, now, more, generation)
         body["status"] |= run_time_json(run_time_of(view.status), run_time)
-        limit = at_admission(self.world, view, job, admission.queue, now.timestamp())
+        limit = self.gate.ready_limit(view, job, admission.queue, now.timestamp())
         body["status"] |= limit.fields
         self.reasons.admitted(await self.writes.patch(view, body, IN_TIME))
         if limit.words:

@@ -23,13 +23,13 @@ from admitter.client.transport import Transport
 from admitter.controllers.workload.alarms import Alarms
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import readiness as arithmetic
+from admitter.policy.catalog import Catalog
 from admitter.policy.pod_readiness import (
     has_default_limit,
     in_words,
     readiness_of,
     troubles,
 )
-from admitter.policy.queue_lifecycles import ready_rules
 from admitter.policy.status import Clock
 
 LOOK_SECONDS: Final = 2.0
@@ -43,6 +43,7 @@ class ReadyTimeouts:
     """Knows of each admitted Workload whether its pods are ready, as far as it has a limit."""
 
     world: World
+    catalog: Catalog
     clock: Clock
     transport: Transport
     observe: Observe  # a Workload of a queue has become ready so many seconds after its admission
@@ -134,7 +135,7 @@ class ReadyTimeouts:
         pods = self.world.pods_of(workload)
         wanted = readiness_of(self.world, job, workload).wanted if job is not None else 0
         to_blame = any(trouble.cause.to_blame for trouble, _ in troubles(pods, wanted))
-        rules = ready_rules(self.world, workload.admission.queue)
+        rules = self.catalog.lifecycle(workload.admission.queue).ready
         now = self.clock().timestamp()
         flavors = {name for each in workload.admission.pod_sets for _, name in each.flavors}
         known = arithmetic.after_eviction(
@@ -170,7 +171,7 @@ class ReadyTimeouts:
         if not passed and known.recover_by is None and workload.uid not in self._lost:
             return None  # as a rule: nothing is written before the deadline
         self._see(workload)
-        rules = ready_rules(self.world, workload.admission.queue)
+        rules = self.catalog.lifecycle(workload.admission.queue).ready
         recovery = rules.recovery_limit(by_default=has_default_limit(job))
         lost, _ = self._lost.get(workload.uid, (None, 0))
         ready = readiness_of(self.world, job, workload).all_ready
@@ -249,7 +250,7 @@ class ReadyTimeouts:
             lost = self._lost.get(workload.uid)
             job = self.world.job_of(workload.key)
             if lost is not None and job is not None and known.recover_by is None:
-                rules = ready_rules(self.world, workload.admission.queue)
+                rules = self.catalog.lifecycle(workload.admission.queue).ready
                 recovery = rules.recovery_limit(by_default=has_default_limit(job))
                 times.append(lost[0] + arithmetic.loss_seconds(recovery) if recovery else None)
         coming = [time for time in times if time is not None and time > now]
