@@ -137,7 +137,7 @@ class Catalog:
         return self._queues.get(name, _MISSING)
 
     def lifecycle(self, queue: str) -> LifecycleRules:
-        """What becomes of Workloads that a queue of the engine admits; of elastic quotas their Cohort says."""
+        """What becomes of Workloads that a queue of the engine admits; of elastic quotas a Cohort says."""
         entry = self._queues.get(queue, _MISSING)
         if entry is _MISSING and self.elastic.of_queue(queue) is not None:
             return lifecycle_rules([*self._hierarchy.lifecycles(ELASTIC_QUOTA_QUEUE)])

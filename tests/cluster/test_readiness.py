@@ -151,7 +151,7 @@ def test_a_restart_while_pods_start_keeps_the_deadline_and_ready_jobs_stay(team:
 
 
 def test_a_job_that_lost_its_pod_has_time_to_recover_and_is_evicted_after_it(team: Team) -> None:
-    offers(team, readyTimeout="60s", recoveryTimeout="12s")
+    offers(team, readyTimeout="60s", recoveryTimeout="30s")
     team.apply(job(team.namespace, "loses", seconds=None))
     team.runs("loses")
     (pod,) = team.pods("loses")
@@ -160,7 +160,10 @@ def test_a_job_that_lost_its_pod_has_time_to_recover_and_is_evicted_after_it(tea
     lost = f'--patch={{"status": {{"conditions": {[*not_ready["conditions"]]}}}}}'.replace("'", '"')
     team.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", lost)
     eventually(lambda: "recoverBy" in readiness(team, "loses"), what="the loss to be noted")
-    by = moment(readiness(team, "loses")["recoverBy"])
+    noted = readiness(team, "loses")["recoverBy"]
+    by = moment(noted)
+    team.controller.restart()
+    assert readiness(team, "loses").get("recoverBy", noted) == noted
     why = evicted(team, "loses")
     assert "not all ready again in time: 1 of 1 pods runs and is not ready" in why
     assert moment(team.condition("loses", "Evicted")["lastTransitionTime"]) >= by

@@ -160,6 +160,18 @@ async def test_a_new_process_finds_the_same_to_the_second(cluster: Cluster) -> N
         assert bool(words) is late
 
 
+async def test_a_limit_that_is_lifted_evicts_no_workload_that_was_admitted_with_it(cluster: Cluster) -> None:
+    cluster.workload(ReadinessStatus(BEGAN + 100))
+    cluster.now = BEGAN + 200
+    assert "2 of 2 pods have not been made" in cluster.late()
+    cluster.queue({"readyTimeout": "1h"})
+    assert cluster.late(), "another limit is for later admissions"
+    cluster.queue({"readyTimeout": "0s"})
+    assert cluster.late() == ""
+    cluster.job(annotations={READY_TIMEOUT_ANNOTATION: "50s"})
+    assert cluster.late(), "it has set one itself"
+
+
 async def test_what_recovers_within_a_minute_is_never_written(cluster: Cluster) -> None:
     cluster.workload(ReadinessStatus(BEGAN + 100))
     cluster.says(ready=2)

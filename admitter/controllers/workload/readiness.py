@@ -24,6 +24,7 @@ from admitter.controllers.workload.alarms import Alarms
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import readiness as arithmetic
 from admitter.policy.catalog import Catalog
+from admitter.policy.gate_readiness import limit_of
 from admitter.policy.pod_readiness import (
     has_default_limit,
     in_words,
@@ -104,6 +105,9 @@ class ReadyTimeouts:
         job = self.world.job_of(workload.key) if limit is not None and now >= limit else None
         if job is None:
             return ""  # as a rule: there is time left
+        assert workload.admission is not None
+        if not limit_of(self.world, self.catalog, job, workload.admission.queue)[0]:
+            return ""  # an administrator has lifted the limit since
         found = readiness_of(self.world, job, workload)
         was_ready = workload.uid in self._ready
         if not arithmetic.is_late(known, now, ready=found.all_ready, was_ready=was_ready):
