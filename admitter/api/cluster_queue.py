@@ -221,6 +221,9 @@ class ClusterQueueSpec(Model):
     preemption: QueuePreemption = QueuePreemption()
     """Which Workloads the queue's own may preempt when they do not fit, and what they are granted when others
     preempt them."""
+    lifecycle: Lifecycle | None = None
+    """What becomes of its Workloads after their admission: until when they have to be ready, and how long
+    they go on at most."""
     fair_sharing: FairSharing = FairSharing()
     """The queue's weight, if what is borrowed in its cohort's tree is shared by weight (fairSharing.enabled
     of the Cohort at the top)."""
@@ -228,9 +231,6 @@ class ClusterQueueSpec(Model):
     """The PriorityClasses of Workloads that the queue takes; what is of another one waits. One without a
     class, which has priority 0, is always taken. Absent: all but those of Kubernetes itself (system-...),
     which are taken only if they are listed."""
-    lifecycle: Lifecycle = Lifecycle()
-    """What becomes of its Workloads after their admission: until when they have to be ready, how long they
-    may go on."""
     stop_policy: StopPolicy = StopPolicy.NONE
     """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
     visibility: Visibility | None = None

@@ -80,8 +80,8 @@ class CohortSpec(Model):
     """Whether the tree shares what is borrowed by weight, and this cohort's weight among its siblings."""
     preemption: CohortPreemption = CohortPreemption()
     """The most that queues below may grant their Workloads; what they grant beyond is cut."""
-    lifecycle: Lifecycle = Lifecycle()
-    """What becomes of Workloads after their admission, as far as no queue or Cohort below says it."""
+    lifecycle: Lifecycle | None = None
+    """What becomes of Workloads after their admission, where no queue or Cohort below says so."""
 
     @model_validator(mode="after")
     def _resources_are_different(self) -> Self:

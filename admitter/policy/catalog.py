@@ -255,7 +255,7 @@ class Catalog:
                 ),
                 definitions.queue(name, spec, lenient=is_lenient(view)),
                 hierarchy.named(spec.resources),
-                spec.lifecycle,
+                spec.lifecycle or NO_LIFECYCLE,
             )
         self._read[name] = read
         if read.written is not None:

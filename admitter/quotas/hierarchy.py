@@ -62,7 +62,7 @@ def branch(name: str, spec: CohortSpec) -> Branch:
         _overlap(spec.resources),
         from_nodes,
         parse_duration(str(spec.evict_after)) if evicts else None,
-        spec.lifecycle,
+        spec.lifecycle or NO_LIFECYCLE,
     )
 
 
