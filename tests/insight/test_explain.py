@@ -136,6 +136,25 @@ def test_when_what_runs_ends_at_the_latest_and_why(state: State, tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize(
+    ("admitted", "held", "expected"),
+    [
+        pytest.param(4, None, "holds 4 nvidia.com/gpu of a100 for 4 pods", id="all"),
+        pytest.param(3, None, "holds 3 nvidia.com/gpu of a100 for 3 of 4 pods", id="started with fewer"),
+        pytest.param(4, 1, "holds 1 nvidia.com/gpu of a100 for 1 of 4 pods", id="some have ended"),
+    ],
+)
+def test_of_how_many_pods_it_holds_quota_is_told(
+    admitted: int, held: int | None, expected: str, state: State, tmp_path: Path
+) -> None:
+    made = state.holds("a", "wide", {GPU: (str(admitted), "a100")}, cluster_queue="team-a")
+    made["spec"]["podSets"][0] |= {"count": 4, "requests": {GPU: "1"}}
+    made["status"]["admission"]["podSets"][0]["count"] = admitted
+    made["status"] |= {} if held is None else {"held": [{"name": "main", "count": held}]}
+    told = Desk(state, tmp_path).tell("wide")
+    assert told[1] == f"  {expected}, since 1 min"
+
+
 def test_one_that_fits_is_about_to_be_admitted(state: State, tmp_path: Path) -> None:
     state.waits("a", "small", {GPU: "1"})
     assert Desk(state, tmp_path).explain("small")["message"] == (

@@ -63,10 +63,13 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
     if workload.finished:
         yield f"  {workload.condition('Finished').get('message', 'it has finished')}"
     elif workload.admission is not None:
+        asked = {each["name"]: each["count"] for each in workload.spec["podSets"]}
         for pod_set in left_of(workload.admission, workload).pod_sets:
             used = _joined(f"{display(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
             since = spell(snapshot.now - workload.since)
-            pods = f"{pod_set.count} {'pod' if pod_set.count == 1 else 'pods'}"
+            whole = max(asked.get(pod_set.name, 0), pod_set.count)
+            pods = f"{pod_set.count} of " if pod_set.count < whole else ""
+            pods += f"{whole} {'pod' if whole == 1 else 'pods'}"
             yield f"  holds {used or 'nothing that is limited'} for {pods}, since {since}"
         if workload.evicting:
             yield f"  {workload.condition('Evicted').get('message', '')}"
