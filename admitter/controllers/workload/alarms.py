@@ -9,6 +9,8 @@ from typing import Final
 from admitter.client.store import Key
 from admitter.policy.status import Clock
 
+LONGEST_SLEEP: Final = 3600.0
+"""Seconds after which the timer looks at the clock again: the wall clock may be set."""
 SLACK: Final = 1000
 """So many entries more than moments a heap may have, beside as many as there are moments."""
 
@@ -51,7 +53,7 @@ class Alarms:
             heapq.heappop(self._heap)
         if self._heap:
             left = max(0.0, self._heap[0][0] - self.clock().timestamp())
-            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+            self._timer = asyncio.get_running_loop().call_later(min(left, LONGEST_SLEEP), self._look)
 
     def _look(self) -> None:
         """Ring what is due; the loop's clock may be ahead of the wall clock."""
