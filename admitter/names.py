@@ -111,6 +111,9 @@ SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
 """On a Job: for how long its user expects it to run once it is admitted; estimates go by it."""
 
+CHECKPOINT_ANNOTATION = f"{GROUP}/checkpointed-at"
+"""On a Job: when it has last saved its work, in RFC 3339; an eviction loses what it has done after that."""
+
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""
 

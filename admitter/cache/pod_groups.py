@@ -223,6 +223,7 @@ class PodGroup:
             frozenset(flag for flag, pods in self._flags.items() if pods > 0),
             self.oldest.uid if not runs else "",
             self.oldest.priority_class,
+            self.oldest.checkpoint,
         )
 
     def view(self, version: int) -> GroupView:
