@@ -120,6 +120,8 @@ MIN_PARALLELISM_ANNOTATION = f"{GROUP}/min-parallelism"
 
 PARALLELISM_ANNOTATION = f"{GROUP}/original-parallelism"
 """On a Job that was started with fewer pods: its own parallelism, which an eviction puts back."""
+CHECKPOINT_ANNOTATION = f"{GROUP}/checkpointed-at"
+"""On a Job: when it has last saved its work, in RFC 3339; an eviction loses what it has done after that."""
 
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from admitter.api.forms import DESCRIBED, fitted
+from admitter.cache.checkpoint import checkpoint_of
 from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
 from admitter.cache.label_aliases import named_class
@@ -129,6 +130,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         resource=resource,
         owner=owner_of(metadata),
         priority_class=named_class(metadata),
+        checkpoint=checkpoint_of(annotations),
         problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
     )
 

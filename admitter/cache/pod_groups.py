@@ -224,6 +224,7 @@ class PodGroup:
             self.oldest.uid if not runs else "",
             self.oldest.priority_class,
             self.oldest.runtime.get("maxRuntime"),
+            self.oldest.checkpoint,
         )
 
     def view(self, version: int) -> GroupView:

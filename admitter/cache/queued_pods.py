@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from admitter.cache.checkpoint import checkpoint_of
 from admitter.cache.job_resources import POD, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import named_class
 from admitter.cache.stated import stated
@@ -90,6 +91,7 @@ class QueuedPod(Meta):
     runtime: Json  # what it says of its runtime
     owner: OwnerView | None
     priority_class: str = ""  # the WorkloadPriorityClass that its labels name
+    checkpoint: float = 0.0  # when it says that it has last saved its work; 0: nothing readable
 
     @property
     def marked(self) -> bool:
@@ -190,6 +192,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         runtime=shared(stated(annotations, {"template": {"spec": spec}})),
         owner=owner,
         priority_class=named_class(metadata),
+        checkpoint=checkpoint_of(annotations),
     )
 
 
@@ -293,6 +296,7 @@ def pod_job(pod: QueuedPod) -> JobView:
         resource=POD,
         owner=pod.owner,
         priority_class=pod.priority_class,
+        checkpoint=pod.checkpoint,
     )
 
 

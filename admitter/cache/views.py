@@ -15,6 +15,7 @@ import orjson
 
 from admitter.api.conditions import ConditionType
 from admitter.cache import parallelism
+from admitter.cache.checkpoint import checkpoint_of
 from admitter.cache.job_resources import JOB, POD_GROUP, JobResource, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import capacity, named_class
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
@@ -162,6 +163,8 @@ class JobView(Meta):
     # group and version, kind and name of what else says that, in its namespace or in none
     related: tuple[tuple[str, str, str], ...] = ()
     priority_class: str = ""  # the WorkloadPriorityClass that its labels name; empty if they name none
+    # when it says that it has last saved its work, in seconds since the epoch; 0: it says nothing readable
+    checkpoint: float = 0.0
 
     @property
     def path(self) -> str:
@@ -313,6 +316,7 @@ def parse_job(raw: Json) -> JobView:
         template_metadata=marks_of(template),
         owner=owner_of(metadata),
         priority_class=named_class(metadata),
+        checkpoint=checkpoint_of(annotations),
         status=shared(
             {
                 "active": status.get("active", 0),
@@ -405,6 +409,11 @@ class WorkloadView(Meta):
         return seconds(self.condition(ConditionType.PREEMPTED)["lastTransitionTime"])
 
     @property
+    def evictions(self) -> tuple[float, ...]:
+        """When it was evicted for others, in seconds since the epoch, the oldest first."""
+        return tuple(seconds(each) for each in self.status.get("evictedAt") or ())
+
+    @property
     def preemption(self) -> PreemptionStatus | None:
         """Its preemptor; None once it is admitted again, or if it was evicted for another reason."""
         raw = self.status.get("preemption")
@@ -487,5 +496,5 @@ def parse_workload(raw: Json) -> WorkloadView:
     )
     # A Workload can be read if all of them can.
     _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation, view.readiness)
-    run_time_of(status)
+    _ = (view.evictions, run_time_of(status))
     return view

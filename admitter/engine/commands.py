@@ -77,6 +77,8 @@ class Reserve(Command):
     workload: Workload | None = None  # the holder as a workload, if it may be evicted
     since: float = 0.0  # when it was admitted, in seconds since the epoch
     namespace: str = ""  # that counts the use in its share of the queue, if the holder is no workload
+    # when the holder says that it has last saved its work, in seconds since the epoch; 0: it says nothing
+    checkpoint: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from math import inf
 from typing import Any, ClassVar
 
 from admitter.engine import commands
@@ -55,7 +56,9 @@ class Engine:
     @property
     def due(self) -> float | None:
         """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
-        return min([*self._state.timers.values(), *self._state.returned.ends], default=None)
+        checkpoints = self._state.checkpoints.due
+        ends = [*self._state.timers.values(), *self._state.returned.ends]
+        return min(ends if checkpoints == inf else [*ends, checkpoints], default=None)
 
     @property
     def busy(self) -> bool:
@@ -228,11 +231,12 @@ class Engine:
         holder, admission = command.holder, command.admission
         if admission.pool and admission.queue not in self.tree.queues:
             self._define(commands.Define((left_behind(admission.queue, admission.pool),)))
-        made = Reservation(holder, admission, command.workload, command.since, command.namespace)
+        checkpoint = self._state.checkpoints.counted(holder, command.checkpoint, self._state.preemption.now)
+        made = Reservation(holder, admission, command.workload, command.since, command.namespace, checkpoint)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
-            self._amend(before, made)
-            return before != made
+            self._state.amend(before, made)
+            return before != made or checkpoint != command.checkpoint
         if before is not None and only_resized(before, made):
             return resize(self._state, before, made)
         self._stop_waiting(holder)
@@ -253,17 +257,6 @@ class Engine:
             self._requeue(events.NextMayDiffer(admission.queue))  # another namespace may be first
         return True
 
-    def _amend(self, before: Reservation, made: Reservation) -> None:
-        """Another workload, or another time, is known of what a holder has reserved."""
-        if before.since != made.since:
-            self._state.reorder(made.queue)
-        self.ledger.amend(made)
-        if made.queue in self.ledger.sharing:
-            self._requeue(events.NextMayDiffer(made.queue))  # another namespace may be first
-        if made.workload != before.workload:  # it may be evicted now for another one
-            self._requeue(events.UsageGrew(made.queue, [key for key, _ in made.usage]))
-            self._requeue(events.TermsChanged(made.queue))
-
     def _set_pods(self, command: commands.SetPods) -> bool:
         holder, pods = command.holder, Pods(command.alive, command.left_over)
         if pods == self.ledger.pods(holder):
@@ -283,6 +276,7 @@ class Engine:
         assert reservation is not None, "it is held"
         self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
+        self._state.checkpoints.forget(holder)
         self.returned.use(holder)
         if promised is None and self.ledger.displacements:
             self._state.left(holder)

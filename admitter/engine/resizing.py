@@ -21,11 +21,11 @@ def resize(state: EngineState, before: Reservation, made: Reservation) -> bool:
     freed, added = _beyond(before.usage, made.usage), _beyond(made.usage, before.usage)
     state.reorder(queue)
     borrowed = ledger.resize(made, freed, added)
-    if added or made.workload != before.workload:
+    if added or made.workload != before.workload or made.unsaved_since != before.unsaved_since:
         state.requeue(events.UsageGrew(queue, borrowed or [key for key, _ in made.usage]))
     if freed:
         state.requeue(events.UsageShrank(queue, freed))
-    if made.workload != before.workload:
+    if made.workload != before.workload or made.unsaved_since != before.unsaved_since:
         state.requeue(events.TermsChanged(queue))
     if added and ledger.pending_reservations:
         state.doubtful.add(queue)  # they may have lost their room

@@ -1,6 +1,7 @@
 """State of the engine between cycles: the tree, reservations, pending workloads, and what these wait for."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
 from admitter.engine.flavors.assigner import Assigner
@@ -18,7 +19,8 @@ from admitter.engine.queue.requeue import Requeue
 from admitter.engine.queue.selection import Selection
 from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
-from admitter.engine.quota.ledger import Ledger
+from admitter.engine.quota.checkpoints import Checkpoints
+from admitter.engine.quota.ledger import Ledger, Reservation
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.refusal import Refusal
 
@@ -45,6 +47,7 @@ class EngineState:
         self.changed = selection.changed  # queues in which something could be decided
         # for which queues and namespaces nothing is evicted for a while
         self.returned = ReturnedReservations(self.ledger)
+        self.checkpoints = Checkpoints()
         self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
         self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
         # queues with other pods than before, and the UIDs that were over quota then
@@ -174,6 +177,18 @@ class EngineState:
             names.update(*(self.requeue(event) for event in lessened))
         return names
 
+    def amend(self, before: Reservation, made: Reservation) -> None:
+        """Another workload, or another time, is known of what a holder has reserved."""
+        if before.since != made.since:
+            self.reorder(made.queue)
+        self.ledger.amend(made)
+        if made.queue in self.ledger.sharing:
+            self.requeue(events.NextMayDiffer(made.queue))  # another namespace may be first
+        if made.workload != before.workload or made.unsaved_since != before.unsaved_since:
+            # it may be evicted now for another one, or sooner than others
+            self.requeue(events.UsageGrew(made.queue, [key for key, _ in made.usage]))
+            self.requeue(events.TermsChanged(made.queue))
+
     def reorder(self, queue: str) -> None:
         """The pods of a queue are about to be others: by their age others may be over quota."""
         if queue not in self.reordered:
@@ -187,7 +202,11 @@ class EngineState:
                 self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
 
     def requeue_due(self, now: float) -> None:
-        """Time has passed: timers are due, and back-offs begin and end."""
+        """Time has passed: timers are due, back-offs begin and end, and checkpoints begin to count."""
+        for holder, checkpoint in self.checkpoints.turn(now):
+            held = self.ledger.held(holder)
+            if held is not None:
+                self.amend(held, replace(held, checkpoint=checkpoint))
         for queue, namespace in sorted(self.returned.turn(now)):
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)

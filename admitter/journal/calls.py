@@ -106,12 +106,12 @@ _NAMES: Final = {kind: name for name, kind in _CALLS.items()}
 
 
 @cache
-def _adapter(name: str) -> TypeAdapter[tuple[Any, ...]]:
-    """Reads the fields of a call, in their order."""
+def _adapter(name: str, count: int) -> TypeAdapter[tuple[Any, ...]]:
+    """Reads so many fields of a call, in their order: journals of before have fewer, and mean the default."""
     hints: Mapping[str, Any] = get_type_hints(_CALLS[name])
     if name == "define":
         hints = {**hints, "queues": tuple[_Queue, ...], "cohorts": tuple[_Cohort, ...]}
-    kinds: Any = tuple[tuple(hints.values())]  # type: ignore[misc]  # known at run time only
+    kinds: Any = tuple[tuple(hints.values())[:count]]  # type: ignore[misc]  # known at run time only
     return TypeAdapter(kinds)
 
 
@@ -130,12 +130,12 @@ def parsed(line: Json) -> Call:
     Raises:
         JournalError: it tells of none that there is.
     """
-    name = str(line.get("call"))
+    name, told = str(line.get("call")), line.get("with")
     if name not in _CALLS:
         raise JournalError(f"tells of {name!r}, which is no call of the engine")
     kind = _CALLS[name]
     try:
-        return kind(*_adapter(name).validate_python(line.get("with")))
+        return kind(*_adapter(name, len(told) if isinstance(told, list) else 0).validate_python(told))
     except (ValidationError, KeyError, TypeError) as error:
         raise JournalError(f"has arguments that {name} does not take: {error}") from error
 

@@ -42,7 +42,9 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
     for each in reservations:
-        yield commands.Reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
+        checkpoint = state.checkpoints.said(each.holder, each.checkpoint)
+        told = (each.admission, each.workload, each.since, each.namespace, checkpoint)
+        yield commands.Reserve(each.holder, *told)
         pods = ledger.pods(each.holder)
         yield commands.SetPods(each.holder, pods.alive, pods.left_over)
     for kept in ledger.pending_reservations.values():

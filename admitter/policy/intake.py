@@ -120,9 +120,9 @@ class Intake:
             admission = held.left_of(admission, workload, job)
         # A Workload with a spec that can't be counted, since it was changed by hand, is no candidate.
         known = self._gate.countable(workload, job, admission.queue)
-        self._engine.apply(
-            commands.Reserve(workload.uid, admission, known, workload.since, workload.namespace)
-        )
+        checkpoint = job.checkpoint if job is not None else 0.0
+        told = (known, workload.since, workload.namespace, checkpoint)
+        self._engine.apply(commands.Reserve(workload.uid, admission, *told))
         if workload.evicting:
             self._go(workload, admission)
         self._set_pods(workload)

@@ -137,7 +137,8 @@ class Lifecycles:
                 known = self._competitor(item, view.admission.queue)
             except InvalidQuantityError:
                 known = None  # it holds what was admitted, but can't be counted as what it is now
-            self._engine.apply(Reserve(view.uid, admission, known, view.since, view.namespace))
+            told = (known, view.since, view.namespace, _checkpoint(item))
+            self._engine.apply(Reserve(view.uid, admission, *told))
 
     def evaluate(self, item: Item) -> None:
         """Let a workload compete, or say why it may not."""
@@ -194,7 +195,8 @@ class Lifecycles:
         if held is None or held.workload is None or held.workload.priority == value:
             return
         known = replace(held.workload, priority=value)
-        self._engine.apply(Reserve(held.holder, held.admission, known, held.since, held.namespace))
+        told = (known, held.since, held.namespace, _checkpoint(item))
+        self._engine.apply(Reserve(held.holder, held.admission, *told))
 
     def drain(self, item: Item, now: float) -> Iterator[Event]:
         """Evict a workload that runs in a queue that is drained."""
@@ -329,3 +331,8 @@ def _stopped(job: JobView) -> JobView:
 def _event(now: float, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:
     queue = item.admission.queue if item.admission is not None else ""
     return Event(now, kind, item.view.key, queue, reason, preemptor)
+
+
+def _checkpoint(item: Item) -> float:
+    """When a workload's Job says that it has last saved its work; 0: it says nothing."""
+    return item.job.checkpoint if item.job is not None else 0.0

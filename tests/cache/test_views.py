@@ -11,7 +11,12 @@ Json = dict[str, Any]
 
 
 def job(
-    *, suspend: bool = True, started_by: str = "", status: Json | None = None, name: str = "a"
+    *,
+    suspend: bool = True,
+    started_by: str = "",
+    status: Json | None = None,
+    name: str = "a",
+    annotations: Json | None = None,
 ) -> JobView:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     marks = {"labels": {WORKLOAD_LABEL: started_by, "job-name": name}} if started_by else {}
@@ -24,6 +29,7 @@ def job(
                 "resourceVersion": "7",
                 "creationTimestamp": "2026-01-01T00:00:00Z",
                 "labels": {"admitter.dev/queue-name": "main"},
+                "annotations": annotations or {},
             },
             "spec": {
                 "suspend": suspend,
@@ -80,3 +86,19 @@ def test_the_conditions_that_hold_are_known_by_their_types() -> None:
     workload = parse_workload(raw)
     assert workload.true == {"QuotaReserved"}
     assert (workload.is_true("Evicted"), workload.finished) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("2026-01-01T00:00:07Z", 1_767_225_607),
+        ("2026-01-01T01:00:07.5+01:00", 1_767_225_607.5),
+        ("2026-01-01t00:00:07z", 1_767_225_607),
+        *((unreadable, 0) for unreadable in ("", "soon", "1767225607", "2026-01-01", "2026-01-01T00:00:07")),
+        *((unreadable, 0) for unreadable in ("2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z", "9" * 5000)),
+        ("0001-01-01T00:00:00+23:00", 0),
+        ("2026-01-01T00:00:07+99:00", 0),
+    ],
+)
+def test_a_checkpoint_is_a_time_or_nothing(said: str, seconds: float) -> None:
+    assert job(annotations={"admitter.dev/checkpointed-at": said}).checkpoint == seconds

@@ -45,6 +45,12 @@ class Reservation(_QuotaShare):
     workload: Workload | None = None  # the holder; None for one that can't be evicted
     since: float = 0.0  # when it was admitted, in seconds since the epoch
     namespace: str = ""  # that counts it in its share of the queue; of a workload its own
+    checkpoint: float = 0.0  # when it has last saved its work, in seconds since the epoch; 0: it never said
+
+    @property
+    def unsaved_since(self) -> float:
+        """From when on an eviction loses its work, in seconds since the epoch."""
+        return max(self.since, self.checkpoint)
 
     def __post_init__(self) -> None:
         if self.workload is not None:
@@ -77,10 +83,10 @@ class PendingReservation(_QuotaShare):
 def place_of(reservation: Reservation, workload: Workload) -> Place:
     """The place of a workload's reservation among those of its queue: the smallest is evicted first.
 
-    Lowest priority, newest admission; of those that were admitted in the same second the one that was created
-    last comes first, then the UID.
+    Lowest priority, least work lost: newest admission, or checkpoint if that is later; of those with the same
+    time the one that was created last comes first, then the UID.
     """
-    return (workload.priority, -reservation.since, -workload.created, reservation.holder)
+    return (workload.priority, -reservation.unsaved_since, -workload.created, reservation.holder)
 
 
 class Ledger:

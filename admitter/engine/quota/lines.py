@@ -17,7 +17,7 @@ from admitter.engine.model import FlavorResource, Usage, Workload
 
 T = TypeVar("T")
 Place = tuple[int, float, float, str]
-"""Priority, time of admission and of creation, both negated, and holder: the smallest goes first."""
+"""Priority; since when work is unsaved, and time of creation, both negated; holder: the smallest is first."""
 
 
 class Lesser(NamedTuple):
