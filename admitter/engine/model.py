@@ -172,6 +172,8 @@ class Workload:
     created: float  # seconds since the epoch; earlier goes first among equals
     pod_sets: tuple[PodSet, ...]  # all of them are admitted together
     namespace: str = ""  # that counts it in its share of the queue
+    # when it was evicted for others, in seconds since the epoch, the oldest first: as many as limits look at
+    evictions: tuple[float, ...] = ()
     # its place in the queue, smallest first (design: priority, creation time, UID)
     rank: tuple[int, float, str] = field(init=False, repr=False, compare=False)
 

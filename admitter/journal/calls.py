@@ -170,6 +170,8 @@ def _plain(value: object) -> object:
     made = {name: getattr(value, name) for name in names}
     if isinstance(value, Refusal) and value.back_off is None:
         del made["back_off"]  # journals of before have none
+    if isinstance(value, Refusal) and value.limited is None:
+        del made["limited"]  # likewise
     if isinstance(value, FlavorRefusal):
         del made["beside"]  # for words only; journals of before have none
     if isinstance(value, Queue | Cohort):

@@ -5,7 +5,7 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -73,7 +73,8 @@ class Gate:
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
         spec, gpus = valued(workload.spec, self._world), self._catalog.gpus
-        return workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+        known = workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+        return replace(known, evictions=workload.evictions) if workload.evictions else known
 
     def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
         """As `competitor`; None if its requests can't be counted, or what it is now can't be read.

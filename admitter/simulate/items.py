@@ -47,6 +47,7 @@ class Item:
     queue: str | None = None  # the ClusterQueue that it is in; None if its LocalQueue leads nowhere
     # when it was preempted, in seconds since the epoch; None once it is admitted again
     preempted: float | None = None
+    evictions: tuple[float, ...] = ()  # when it was preempted, the oldest first: the last times
 
     @property
     def unplaced(self) -> bool:
