@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from admitter.api.base import (
     STATE_COLUMNS,
     Conditions,
+    EvictionLimit,
     GeneratedName,
     Int32,
     LabelSelector,
@@ -160,6 +161,8 @@ class QueuePreemption(PreemptionTerms):
     Any."""
     borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
     """In queues of the cohort that borrow, in order to borrow instead of them."""
+    max_evictions_per_workload: EvictionLimit | None = None
+    """How often each Workload of this queue may be evicted for others. Absent: as often as it has to."""
 
 
 class FairSharing(Model):

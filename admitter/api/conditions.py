@@ -58,6 +58,8 @@ class WaitingReason(StrEnum):
     """It has a pending reservation: it is admitted once what it waits for has ended."""
     PREEMPTION_BACKED_OFF = "PreemptionBackedOff"
     """Places that evictions had made were given back unused: nothing is evicted for it for a while."""
+    EVICTIONS_LIMITED = "EvictionsLimited"
+    """Those that could be evicted for it were evicted lately as often as a limit of their queue allows."""
     QUEUE_NOT_FOUND = "QueueNotFound"
     """Its label names a LocalQueue that does not exist in its namespace."""
     QUEUE_STOPPED = "QueueStopped"
@@ -247,7 +249,7 @@ NORMAL_EVENTS: Final = frozenset[str](
         *(EventReason.ADMITTED, ActiveReason.READY, ActiveReason.STOPPED, EvictedReason.DEACTIVATED),
         *(WaitingReason.INSUFFICIENT_QUOTA, WaitingReason.BEHIND_HEAD, WaitingReason.PREEMPTING),
         *(WaitingReason.PREEMPTION_BACKED_OFF, WaitingReason.JOB_STILL_RUNNING, WaitingReason.PARKED),
-        *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING),
+        *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING, WaitingReason.EVICTIONS_LIMITED),
         *(WaitingReason.POD_GROUP_INCOMPLETE,),
         *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
     }

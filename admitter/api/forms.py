@@ -210,6 +210,7 @@ _WORKLOAD: Final = fields(
         )
         | None,
         place=fields(generation=needed(_Long), admission=_ADMISSION | None) | None,
+        evictedAt=several(_Time),
         backOff=fields(count=needed(Count), until=needed(_Time)) | None,
         succeededPods=several(_ENDED_PODS),
         held=several(fields(name=needed(str), count=needed(Count)), most=8),

@@ -8,6 +8,7 @@ from admitter.api import weights
 from admitter.api.base import (
     AGE,
     LONGEST_NAME,
+    MOST_EVICTIONS,
     Conditions,
     GeneratedName,
     Int32,
@@ -277,6 +278,8 @@ class WorkloadStatus(Model):
     used is free. Absent: for all that were admitted. A finished Workload keeps it as a record."""
     preemption: Preemption | None = None
     """Its last preemptor, until it is admitted again."""
+    evicted_at: list[Moment] = Field(default=[], json_schema_extra=atomic_list(MOST_EVICTIONS))
+    """When it was evicted for others, the oldest first: the last ten times. Limits on evictions use it."""
     place: Place | None = None
     """Its last pending reservation; absent: it never had one."""
     back_off: BackOff | None = None

@@ -411,7 +411,7 @@ class WorkloadView(Meta):
     @property
     def evictions(self) -> tuple[float, ...]:
         """When it was evicted for others, in seconds since the epoch, the oldest first."""
-        return tuple(seconds(each) for each in self.status.get("evictedAt") or ())
+        return tuple(sorted(seconds(each) for each in self.status.get("evictedAt") or ()))
 
     @property
     def preemption(self) -> PreemptionStatus | None:

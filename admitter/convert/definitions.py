@@ -14,7 +14,16 @@ from admitter.api.cohort import CohortSpec
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
-from admitter.engine.policy import Cohort, Fungibility, Group, PreemptionPolicy, Queue, Quota, VictimTerms
+from admitter.engine.policy import (
+    Cohort,
+    EvictionLimit,
+    Fungibility,
+    Group,
+    PreemptionPolicy,
+    Queue,
+    Quota,
+    VictimTerms,
+)
 from admitter.quantities.amounts import parse_quantity, to_amount
 from admitter.quantities.durations import parse_duration
 
@@ -45,7 +54,7 @@ def groups(resources: list[ResourceQuota]) -> tuple[Group, ...]:
 
 def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
     """A queue as it is written; a lenient one limits only what it lists."""
-    borrowing = spec.preemption.borrow_within_cohort
+    borrowing, limited = spec.preemption.borrow_within_cohort, spec.preemption.max_evictions_per_workload
     return Queue(
         name,
         spec.queueing_strategy,
@@ -67,6 +76,7 @@ def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
         victim_terms=victim_terms(spec.preemption),
         limits={own_name(name): to_amount(name, most) for name, most in spec.limits.items()},
         by_namespace=spec.namespace_ordering is NamespaceOrdering.WEIGHTED_SHARE,
+        eviction_limit=EvictionLimit(limited.count, parse_duration(str(limited.per))) if limited else None,
     )
 
 

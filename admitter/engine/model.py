@@ -173,6 +173,8 @@ class Workload:
     pod_sets: tuple[PodSet, ...]  # all of them are admitted together
     namespace: str = ""  # that counts it in its share of the queue
     tried_last: tuple[str, ...] = ()  # flavors that it gets only where no other of a group would do now
+    # when it was evicted for others, in seconds since the epoch, the oldest first: as many as limits look at
+    evictions: tuple[float, ...] = ()
     # its place in the queue, smallest first (design: priority, creation time, UID)
     rank: tuple[int, float, str] = field(init=False, repr=False, compare=False)
 

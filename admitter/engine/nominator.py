@@ -14,6 +14,7 @@ from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Outlook, search
 from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.eviction_limits import LimitReached, opens
 from admitter.engine.quota.ledger import PendingReservation
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -41,8 +42,42 @@ class Nominator:
         4. As many of its pods as preemption makes room for. This comes last: a victim returns with
            fewer pods by the way before, and takes nothing back for more.
 
-        During a back-off only the first and the third count.
+        During a back-off only the first and the third count. Where only limits on evictions stand against it
+        that is the reason.
         """
+        self._state.preemption.kept_by_limits.clear()
+        outcome = self._nominated_in_peace(workload, queue)
+        if isinstance(outcome, Refused) and self._state.preemption.kept_by_limits:
+            limited = self._by_limits(workload, queue, outcome)
+            return outcome if limited is None else limited
+        return outcome
+
+    def _by_limits(self, workload: Workload, queue: Queue, refused: Refused) -> Refused | None:
+        """What a workload is refused by that could evict some but for limits; None: that is no help."""
+        scene = self._state.preemption
+        if refused.refusal.reason is not Reason.INSUFFICIENT_QUOTA:
+            return None
+        scene.limited = False
+        try:
+            free = self._nominated(workload, queue)
+        finally:
+            scene.limited = True
+        victims = free.victims if isinstance(free, Nomination) else ()
+        reached = []
+        for victim in victims:
+            limit, of_victim = self._state.tree.queues[victim.queue].eviction_limit, victim.workload
+            until = opens(limit, of_victim.evictions) if of_victim is not None else 0.0
+            if limit is not None and until > scene.now:
+                reached.append(LimitReached(victim.queue, limit, until))
+        if not reached:
+            return None
+        last = max(reached, key=lambda each: (each.until, each.queue))
+        return Refused(
+            replace(refused.refusal, reason=Reason.EVICTIONS_LIMITED, limited=last), refused.outlook
+        )
+
+    def _nominated_in_peace(self, workload: Workload, queue: Queue) -> Nomination | Refused:
+        """As `nominate`, without evictions during a back-off."""
         back_off = self._state.returned.of(queue.name, workload.namespace)
         if back_off is None:
             return self._nominated(workload, queue)

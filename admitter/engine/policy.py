@@ -87,6 +87,14 @@ ANY_TERMS: Final = VictimTerms(inf, inf)
 
 
 @dataclass(frozen=True, slots=True)
+class EvictionLimit:
+    """How often one workload may be evicted for others."""
+
+    count: int  # so often at most
+    per: float  # in any time span of so many seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Fungibility:
     """When a flavor that could do is passed over for the next one."""
 
@@ -124,6 +132,7 @@ class Queue:
     # by resource, the most that may be in use in all flavors together
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
     by_namespace: bool = False  # whether the namespace with the smallest share in it goes first
+    eviction_limit: EvictionLimit | None = None  # how often each of its workloads may be evicted; None: any
 
     def key(self, flavor: str, resource: str) -> FlavorResource:
         """Where use of a resource in a flavor counts."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from admitter.engine.quota.back_off import BackOff
+from admitter.engine.quota.eviction_limits import LimitReached
 
 
 class Reason(StrEnum):
@@ -22,6 +23,7 @@ class Reason(StrEnum):
     BEHIND_HEAD = "BehindHead"
     PREEMPTING = "Preempting"
     PREEMPTION_BACKED_OFF = "PreemptionBackedOff"
+    EVICTIONS_LIMITED = "EvictionsLimited"
 
 
 HOPELESS: Final = frozenset(
@@ -74,6 +76,7 @@ class Refusal:
     shared: bool = False  # whether what is borrowed is shared by weight there
     # for how long its queue evicts nothing for its namespace, if it would be let in by evictions
     back_off: BackOff | None = None
+    limited: LimitReached | None = None  # the limit without which others would be evicted for it
 
 
 def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:

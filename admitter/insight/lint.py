@@ -12,7 +12,7 @@ from admitter.cache.declared_kinds import described_by
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
-from admitter.insight import lint_pods
+from admitter.insight import lint_limits, lint_pods
 from admitter.insight.controller_status import ControllerStatus
 from admitter.names import ANY_NODE, DEFAULT_QUEUE_LABEL, ELASTIC_QUOTA_QUEUE, NAMESPACE
 from admitter.policy.defects import HARMLESS, Defect
@@ -425,6 +425,7 @@ RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
     ("WeightOfZero", Severity.NOTE, weight_of_zero),
     ("UselessLending", Severity.WARNING, useless_lending),
     ("LendsForGood", Severity.NOTE, lends_for_good),
+    ("KeepsWhatItBorrows", Severity.WARNING, lint_limits.keeps_what_it_borrows),
     ("MinIsNoCap", Severity.NOTE, min_is_no_cap),
     ("NothingToGive", Severity.WARNING, nothing_to_give),
 )

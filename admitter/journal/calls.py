@@ -173,6 +173,8 @@ def _plain(value: object) -> object:
         del made["back_off"]  # journals of before have none
     if isinstance(value, Workload) and not value.tried_last:
         del made["tried_last"]  # journals of before have none
+    if isinstance(value, Refusal) and value.limited is None:
+        del made["limited"]  # likewise
     if isinstance(value, FlavorRefusal):
         del made["beside"]  # for words only; journals of before have none
     if isinstance(value, Queue | Cohort):

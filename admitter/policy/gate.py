@@ -90,6 +90,8 @@ class Gate:
         age = self.age(workload, job)
         spec, gpus = valued(workload.spec, self._world), self._catalog.gpus
         made = workloads.workload(workload.uid, workload.namespace, queue, spec, age, gpus)
+        if workload.evictions:
+            made = replace(made, evictions=workload.evictions)
         raw = workload.status.get("readiness") if workload.admission is None else None
         last = tuple(raw.get("triedLast") or ()) if raw else ()
         return replace(made, tried_last=last) if last else made

@@ -4,17 +4,20 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import inf
 from typing import Final, NamedTuple
 
-from admitter.cache.views import timestamp
+from admitter.cache.views import at, timestamp
 from admitter.engine.cycle import Engine
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
 from admitter.engine.quota.back_off import BackOff
+from admitter.engine.quota.eviction_limits import LimitReached
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import display, to_quantity
+from admitter.quantities.durations import written_duration
 from admitter.quotas.elastic import kind_of_queue
 
 
@@ -160,6 +163,16 @@ def _backed_off(back_off: BackOff) -> str:
     return f"{returned}: evicts again after {after}"
 
 
+def _limited(reached: LimitReached) -> str:
+    """Why a workload is not evicted that would make room, and when it may be."""
+    queue, limit = queue_title(reached.queue), reached.limit
+    if reached.until == inf:
+        return f"what would make room is in {queue}, where no Workload is evicted for others"
+    times, per = f"{limit.count} time{'s' if limit.count > 1 else ''}", written_duration(limit.per)
+    after = timestamp(at(reached.until))
+    return f"a Workload of {queue} that would make room was evicted {times} within {per}: next at {after}"
+
+
 def _shortage(refusal: Refusal, queue: str, use: Use | None) -> str:
     asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
     subject = f"{pod_set_title(refusal.pod_set)} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
@@ -174,6 +187,8 @@ def _shortage(refusal: Refusal, queue: str, use: Use | None) -> str:
             return f"{subject}, and no flavor of {queue} suits it: {tried}"
         case Reason.NEVER_FITS:
             return f"{subject}, which {queue} can never give: {tried}"
+    if refusal.limited is not None:
+        return f"{subject} from {queue}: {tried}; {_limited(refusal.limited)}"
     unmet = "; no workload that it may preempt would make room" if refusal.preempts else ""
     shares = ", by the shares of their queues" if refusal.preempts and refusal.shared else ""
     return f"{subject} from {queue}: {tried}{unmet}{shares}"

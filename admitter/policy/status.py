@@ -9,6 +9,7 @@ from datetime import datetime
 from math import ceil
 from typing import Final
 
+from admitter.api.base import MOST_EVICTIONS
 from admitter.api.conditions import (
     ActiveReason,
     ConditionType,
@@ -159,6 +160,9 @@ def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Js
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
     body["status"]["preemption"] = _preemption(by, None)
+    # A second began may be over: then no time span that a limit looks at is shorter than it says.
+    times = [*(workload.status.get("evictedAt") or ()), timestamp(at(ceil(now.timestamp())))]
+    body["status"]["evictedAt"] = times[-MOST_EVICTIONS:]
     return body
 
 

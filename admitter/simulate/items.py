@@ -49,6 +49,7 @@ class Item:
     preempted: float | None = None
     # how long after an admission its pods are ready, in seconds; None: at once
     ready_after: float | None = None
+    evictions: tuple[float, ...] = ()  # when it was preempted, the oldest first: the last times
 
     @property
     def unplaced(self) -> bool:

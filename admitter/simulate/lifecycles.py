@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from admitter.api.base import MOST_EVICTIONS
 from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.cache.views import JobView, WorkloadView, seconds
 from admitter.convert import workloads
@@ -64,6 +65,7 @@ class Lifecycles:
         item = Item(view, _stopped(job) if job is not None else None, lasts(view, elapsed), self._phase(view))
         self.items[view.uid] = item
         item.waiting, item.preempted = self._snapshot.waiting.get(view.uid), view.preempted
+        item.evictions = view.evictions
         item.queue = self._snapshot.queue_of(view)
         if view.finished and view.status.get("admission"):
             ended = seconds(view.condition(ConditionType.FINISHED)["lastTransitionTime"])
@@ -162,7 +164,7 @@ class Lifecycles:
         view, gpus = item.view, self._catalog.gpus
         spec = valued(view.spec, self._snapshot.world)
         made = workloads.workload(view.uid, view.namespace, queue, spec, self.age(item), gpus)
-        return self.readiness.in_turn(made)
+        return self.readiness.in_turn(replace(made, evictions=item.evictions))
 
     def finish(self, now: float) -> Iterator[Event]:
         """End the workloads with a runtime that is over."""
@@ -298,7 +300,7 @@ class Lifecycles:
             heapq.heappush(self._ends, End(now + item.runtime, item.view.uid, len(item.runs)))
 
     def _preempt(self, now: float, item: Item, preemptor: str | None) -> Event:
-        item.preempted = now
+        item.preempted, item.evictions = now, (*item.evictions, now)[-MOST_EVICTIONS:]
         return self._evict(now, item, "Preempted", "Preempted", self._key(preemptor))
 
     def _evict(self, now: float, item: Item, kind: str, reason: str, preemptor: Key | None = None) -> Event:

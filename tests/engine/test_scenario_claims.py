@@ -6,7 +6,8 @@ from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workloa
 from admitter.engine.policy import Group, Queue, Quota, Strategy
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.claims import withheld
-from tests.engine.scenarios.driver import Play, Running
+from tests.engine.scenarios.driver import Play
+from tests.engine.scenarios.world import Running
 
 CPU = ("a", "cpu")
 

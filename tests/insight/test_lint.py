@@ -304,6 +304,22 @@ def test_lending_that_can_not_be_taken_back_and_a_min_that_is_no_cap(state: Stat
     assert found(state) == expected
 
 
+def test_a_limit_on_evictions_that_keeps_what_is_borrowed_for_long(state: State) -> None:
+    state.queue("owner", {"cpu": {"default": {"min": "4"}}}, "all", preemption={"reclaimWithinCohort": "Any"})
+    state.namespace("o", "owner")
+    for name, count, per, cohort in (
+        ("never", 0, "1m", "all"),
+        ("long", 2, "25h", "all"),
+        ("short", 1, "1d", "all"),
+        ("alone", 0, "1d", ""),
+    ):
+        limit = {"maxEvictionsPerWorkload": {"count": count, "per": per}, "reclaimWithinCohort": "Any"}
+        state.queue(name, {"cpu": {"default": {"min": "1", "max": "2"}}}, cohort, preemption=limit)
+        state.namespace(name, name)
+    titles = {title for rule, title in found(state) if rule == "KeepsWhatItBorrows"}
+    assert titles == {"ClusterQueue never", "ClusterQueue long"}
+
+
 def test_a_queue_that_has_nothing_to_give(state: State) -> None:
     state.queue("empty", {"cpu": {"default": {"min": "0"}}})
     state.namespace("b", "empty")

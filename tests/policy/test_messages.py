@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 
 import pytest
 
@@ -9,8 +10,9 @@ from admitter.api.conditions import WaitingReason
 from admitter.engine.commands import Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import PodSet
-from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
+from admitter.engine.policy import EvictionLimit, PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.quota.back_off import BackOff
+from admitter.engine.quota.eviction_limits import LimitReached
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import (
     Use,
@@ -228,4 +230,24 @@ def test_what_evicts_nothing_for_a_while_is_told_why_and_until_when(count: int, 
     )
     assert waiting_message(Refusal(Reason.PREEMPTION_BACKED_OFF, "total", back_off=until)) == (
         f"its turn in ClusterQueue total comes after all others; {words}: evicts again after 12:00:10Z"
+    )
+
+
+def test_a_limit_on_evictions_says_how_often_and_when_it_is_over() -> None:
+    short = FlavorRefusal("spot", Rule.BUSY, "cpu", quota=4000, own=4000)
+    limited = Refusal(
+        Reason.EVICTIONS_LIMITED,
+        "total",
+        asked=(("cpu", 1000),),
+        flavors=(short,),
+        preempts=True,
+        limited=LimitReached("lent", EvictionLimit(2, 3600), 1_767_272_700),
+    )
+    assert waiting_message(limited).endswith(
+        "; a Workload of ClusterQueue lent that would make room was evicted 2 times within 1h: "
+        "next at 2026-01-01T13:05:00Z"
+    )
+    never = replace(limited, limited=LimitReached("lent", EvictionLimit(0, 3600), inf))
+    assert waiting_message(never).endswith(
+        "; what would make room is in ClusterQueue lent, where no Workload is evicted for others"
     )

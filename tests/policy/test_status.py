@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from admitter.api.conditions import EvictedReason, FinishedReason
+from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.engine.model import Admission, Assignment
 from admitter.policy import status
+from admitter.policy.lifecycle import Step
 
 Json = dict[str, Any]
 
@@ -76,3 +78,19 @@ def test_a_condition_keeps_the_time_of_its_last_transition() -> None:
     second = applied(first, status.waiting(first, "B", "second", at(5)))
     assert second.condition("QuotaReserved")["reason"] == "B"
     assert second.condition("QuotaReserved")["lastTransitionTime"] == "2026-01-01T12:00:00Z"
+
+
+def test_the_write_that_evicts_for_others_keeps_when_it_did() -> None:
+    by = PreemptionStatus(("team", "p"), "p", ADMISSION)
+    runs = applied(view({}), status.admitted(view({}), ADMISSION, (0, 7), at(1)))
+    now = datetime(2026, 1, 1, 13, 5, 0, 1, UTC)
+    evicted = applied(runs, status.preempted(runs, by, now))
+    assert evicted.status["evictedAt"] == ["2026-01-01T13:05:01Z"], "no window is shorter than it says"
+    assert evicted.evictions == (datetime(2026, 1, 1, 13, 5, 1, tzinfo=UTC).timestamp(),)
+    earlier = [f"2026-01-01T12:00:0{number}Z" for number in range(10)]
+    often = view({**runs.status, "evictedAt": earlier})
+    after = status.preempted(often, by, now)["status"]
+    assert after["evictedAt"] == [*earlier[1:], "2026-01-01T13:05:01Z"]
+    paused = status.evicted(often, EvictedReason.DEACTIVATED, "paused", now)
+    announced = status.eviction(often, Step.ANNOUNCE, by, 60.0, now)
+    assert all("evictedAt" not in each["status"] for each in (paused, announced))

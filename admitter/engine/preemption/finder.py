@@ -39,7 +39,7 @@ class CandidateFinder:
         self._ground = CandidateContext(scene.tree, scene.ledger.planned, demand.contested)
         self._root = demand.root
         self._displaced = scene.ledger.is_displaced(preemptor.uid)
-        # when the first may be preempted of those met so far that have not run long enough; inf if none.
+        # when the first may be preempted of those met so far that may not be now by time alone; inf if none.
         # Candidates are met one by one, as they are taken
         self.due = inf
 
@@ -85,9 +85,9 @@ class CandidateFinder:
                 return False
             if self._displaced and not self._stays_out(reservation):
                 return False
-            runtime = self._tree.victim_terms(reservation.queue).runtime
-            if runtime and reservation.since + runtime > self._scene.now:
-                self.due = min(self.due, reservation.since + runtime)
+            ready = self._scene.may_go_at(reservation)
+            if ready > self._scene.now:
+                self.due = min(self.due, ready)
                 return False
             return True
 

@@ -38,7 +38,7 @@ class SearchResult(NamedTuple):
     share: Share
     # where namespaces share the queue, how large a share one of them must keep to give anything
     giving: NamespaceShare
-    # when the first may be preempted of those that have not run long enough; inf if there are none
+    # when the first may be preempted of those that may not be now by time alone; inf if there are none
     due: float
     withheld: Usage  # what of the usage there is room for, but not beside what others claim
     # whether victims were found, and the preemptor would not leave what others claim, or relies on pending

@@ -180,7 +180,7 @@ class Tree:
                     self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
                 if definition.preemption.allowed:
                     self._preempting[self.root(name)].add(name)
-                if definition.pool or definition.victim_terms.runtime or definition.by_namespace:
+                if _is_apart(definition):
                     self.apart.add(name)
             for book in self._books:
                 book.put(name)
@@ -369,3 +369,9 @@ def discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
     names[key].discard(name)
     if not names[key]:
         del names[key]
+
+
+def _is_apart(queue: Queue) -> bool:
+    """Whether more than priority and rank decides which of a queue's workloads may be evicted."""
+    by_time = queue.victim_terms.runtime or queue.eviction_limit is not None
+    return bool(queue.pool or by_time or queue.by_namespace)

@@ -106,8 +106,21 @@ class Resize:
     pods: int
 
 
-ToOne = End | Delete | Withdraw | Change | Revalue | Resize
-Event = ToOne | Arrive | Edit | Weigh | Lose | Refuse | Repeat | Restart
+@dataclass(frozen=True, slots=True)
+class Save:
+    """One of those that run says that it has saved its work.
+
+    Attributes:
+        which: which of them, by the order of their UIDs, round and round.
+        ago: how many seconds ago, or before they are over if that is negative.
+    """
+
+    which: int
+    ago: int
+
+
+OfOne = End | Delete | Withdraw | Change | Revalue | Resize | Save
+Event = Arrive | OfOne | Edit | Weigh | Lose | Refuse | Repeat | Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +192,9 @@ def told(definition: Queue | Cohort) -> str:
         words.append(
             f"grace {definition.victim_terms.grace:g} s, minRuntime {definition.victim_terms.runtime:g} s"
         )
+    if definition.eviction_limit is not None:
+        limit = definition.eviction_limit
+        words.append(f"each is evicted {limit.count} times in {limit.per:g} s at most")
     words.append(_policy(definition.preemption))
     kind = f"{definition.strategy} queue {definition.name} in {definition.cohort or 'nothing'}"
     return f"{kind}: {groups} {quotas}; {'; '.join(words)}"

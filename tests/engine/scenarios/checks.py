@@ -13,7 +13,9 @@ from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import PlannedEviction
 from tests.engine.scenarios import cases, claims
 from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
-from tests.engine.scenarios.driver import Check, Play, add, reread
+from tests.engine.scenarios.driver import Check, Play, reread
+from tests.engine.scenarios.limits import Limits
+from tests.engine.scenarios.world import add
 
 SELDOM: Final = 4
 BOOKS: Final = ("real", "planned")
@@ -309,4 +311,4 @@ class Reasons(Check):
 
 def checks() -> list[Check]:
     """One of each."""
-    return [Quota(), Lawful(), Promises(), Ending(), Idle(), Rebuilt(), Reasons()]
+    return [Quota(), Lawful(), Promises(), Ending(), Idle(), Rebuilt(), Reasons(), Limits()]

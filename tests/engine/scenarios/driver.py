@@ -1,21 +1,21 @@
 """Plays a scenario on the engine with a clock that jumps, and lets checks look at each step."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import cycle as round_and_round
 from typing import Final
 
+from admitter.api.base import MOST_EVICTIONS
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Admission, FlavorResource, Workload
-from admitter.engine.policy import Cohort, Queue
-from admitter.engine.refusal import Refusal
+from admitter.engine.model import Admission, Workload
+from admitter.engine.policy import Queue
 from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.scenarios import cases
-from tests.engine.scenarios.arithmetic import Quotas
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.resized import resize
 from tests.engine.scenarios.returned import tell_what_was_returned
+from tests.engine.scenarios.world import Leaving, Running, World
 
 MOST_CYCLES: Final = 60
 """So many cycles in one moment, with nothing from outside in between, are too many."""
@@ -29,87 +29,6 @@ class BrokenRuleError(AssertionError):
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(f"{rule}: {message}")
         self.rule = rule
-
-
-@dataclass(slots=True)
-class Running:
-    """A workload that holds quota.
-
-    Attributes:
-        workload: what it is; None once it is deleted and only its pods are left.
-        admission: what it holds.
-        whole: what it was admitted with, once it holds something else.
-        since: when it was admitted.
-        namespace: with the share of the queue that it uses.
-        pods: since when its pods are there; None if they are not.
-    """
-
-    workload: Workload | None
-    admission: Admission
-    since: float
-    namespace: str
-    pods: float | None = None
-    whole: Admission | None = None
-
-
-@dataclass(slots=True)
-class Leaving:
-    """A victim on its way out.
-
-    Attributes:
-        at: when it is gone; before it goes, when it is to go.
-        going: whether it goes: before that it may yet be cancelled.
-        preemptor: what it goes for.
-    """
-
-    at: float
-    going: bool
-    preemptor: str
-
-
-@dataclass(slots=True)
-class World:
-    """What is true outside the engine.
-
-    Attributes:
-        queues: as they are defined now.
-        cohorts: likewise.
-        weights: of namespaces.
-        running: what holds quota, by UID.
-        waiting: what waits or has a place that is being made.
-        leaving: victims.
-        told: why the waiting ones wait, as they were told last.
-    """
-
-    queues: dict[str, Queue]
-    cohorts: dict[str, Cohort]
-    weights: dict[str, int]
-    running: dict[str, Running] = field(default_factory=dict)
-    waiting: dict[str, Workload] = field(default_factory=dict)
-    leaving: dict[str, Leaving] = field(default_factory=dict)
-    told: dict[str, Refusal] = field(default_factory=dict)
-
-    def quotas(self) -> Quotas:
-        """The arithmetic of the definitions."""
-        return Quotas(self.queues, self.cohorts)
-
-    def use(self, holders: Iterable[str]) -> dict[str, dict[FlavorResource, int]]:
-        """What some of the running ones use, by queue."""
-        sums: dict[str, dict[FlavorResource, int]] = {}
-        for uid in holders:
-            admission = self.running[uid].admission
-            add(sums, admission)
-        return sums
-
-
-def add(sums: dict[str, dict[FlavorResource, int]], admission: Admission) -> None:
-    """Add what an admission holds to what queues use."""
-    used = sums.setdefault(admission.queue, {})
-    for assignment in admission.pod_sets:
-        flavors = dict(assignment.flavors)
-        for resource, amount in assignment.usage:
-            key = (admission.pool or flavors[resource], resource)
-            used[key] = used.get(key, 0) + amount
 
 
 class Check:
@@ -138,6 +57,9 @@ class Check:
 
     def goes(self, play: "Play", victim: str, preemptor: str) -> None:
         """A victim is about to stop: from here on nothing can spare it."""
+
+    def refused(self, victim: str) -> None:
+        """A victim that was about to stop goes on: that was not written."""
 
     def quiet(self, play: "Play") -> None:
         """The engine has nothing more to decide at this moment."""
@@ -255,6 +177,10 @@ class Play:
         for check in self.checks:
             check.goes(self, uid, leaving.preemptor)
         self.engine.apply(commands.StartEviction(uid))
+        running = self.world.running[uid]
+        if running.workload is not None:
+            times = (*running.workload.evictions, self.now)
+            running.workload = replace(running.workload, evictions=times[-MOST_EVICTIONS:])
         self._ends.pop(uid, None)
         leaving.going, leaving.at = True, self.now + next(self._departures)
 
@@ -304,7 +230,7 @@ class Play:
             case _:
                 self._to_one(event)
 
-    def _to_one(self, event: cases.ToOne) -> None:
+    def _to_one(self, event: cases.OfOne) -> None:
         """What happens to one of the running workloads, or of the waiting ones."""
         runs = not isinstance(event, cases.Withdraw | cases.Change)
         running = [uid for uid, each in self.world.running.items() if each.workload is not None]
@@ -338,6 +264,10 @@ class Play:
                 workload = self.world.running[uid].workload
                 assert workload is not None
                 self.world.running[uid].workload = replace(workload, priority=priority)
+                self._tell(self.engine, uid)
+            case cases.Save(_, ago):
+                self.say(f"{uid} says that it has saved its work at {self.now - ago:g} s")
+                self.world.running[uid].checkpoint = self.now - ago
                 self._tell(self.engine, uid)
 
     def end(self, uid: str) -> None:
@@ -438,7 +368,11 @@ class Play:
         self.outside(cases.Refuse())
         self.say(f"the eviction of {uid} is not written")
         self.engine.apply(commands.CancelEviction(uid))
-        self.world.leaving.pop(uid, None)
+        leaving, running = self.world.leaving.pop(uid, None), self.world.running[uid]
+        if leaving is not None and leaving.going and running.workload is not None:
+            running.workload = replace(running.workload, evictions=running.workload.evictions[:-1])
+            for check in self.checks:
+                check.refused(uid)
         self._tell(self.engine, uid)
 
     def _repeat(self) -> None:
@@ -459,7 +393,7 @@ class Play:
     def _tell(self, engine: Engine, uid: str) -> None:
         """Make an engine know what a workload holds."""
         running = self.world.running[uid]
-        more = running.workload, running.since, running.namespace
+        more = running.workload, running.since, running.namespace, running.checkpoint
         engine.apply(commands.Reserve(uid, running.admission, *more))
         self._set_pods(engine, uid)
 

@@ -1,16 +1,13 @@
 """Workloads of which pods end for good, or are needed again, while they run."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from admitter.engine.model import Assignment
 from tests.engine.scenarios.cases import held
-
-if TYPE_CHECKING:
-    from tests.engine.scenarios.driver import Running
+from tests.engine.scenarios.world import Running
 
 
-def resize(running: "Running", pods: int) -> str:
+def resize(running: Running, pods: int) -> str:
     """Let a workload hold what so many pods of each pod set use, modulo one more than was admitted."""
     whole = running.whole = running.whole or running.admission
     sets = tuple(_of(each, pods % (each.count + 1)) for each in whole.pod_sets)

@@ -122,6 +122,8 @@ def _plainer(queue: Queue) -> Iterator[Queue]:
     )
     if plain != queue:
         yield plain
+    if queue.eviction_limit is not None:
+        yield replace(queue, eviction_limit=None)
     if queue.victim_terms != NO_TERMS:
         yield replace(queue, victim_terms=NO_TERMS)
     if queue.by_namespace:
