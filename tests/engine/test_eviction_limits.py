@@ -71,6 +71,10 @@ def test_one_that_was_evicted_too_often_is_no_candidate_before_the_window_opens(
     assert plan.refusals["asks"].limited == LimitReached("b", TWICE, 4600)
     assert made.due == 4600
     assert not made.changed
+    explained = made.explain("asks")
+    assert explained is not None
+    assert explained.refusal is not None
+    assert explained.refusal.limited == LimitReached("b", TWICE, 4600)
     assert evicted(made.cycle(4600)) == {"train": "asks"}
 
 
