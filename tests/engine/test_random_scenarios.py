@@ -14,7 +14,7 @@ import pytest
 
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.checks import checks
-from tests.engine.scenarios.generator import PARTS, scenario
+from tests.engine.scenarios.generator import PARTS, scenario, without_limits
 from tests.engine.scenarios.playing import play
 from tests.engine.scenarios.starving import starves
 
@@ -58,7 +58,7 @@ def revalued(case: cases.Scenario) -> cases.Scenario:
 
 @pytest.mark.parametrize("seed", [6282, 52130, 56092, 59465, 62966, 78969, 81597])
 def test_rules_hold_where_they_once_did_not(seed: int) -> None:
-    case = scenario(seed)
+    case = without_limits(seed)
     outcome = play(case)
     assert not outcome.rule, outcome.told(case)
 

@@ -11,7 +11,6 @@ from admitter.engine.model import Flavor, FlavorResource, PodSet, Taint, Tolerat
 from admitter.engine.policy import (
     BorrowWithin,
     Cohort,
-    EvictionLimit,
     Fungibility,
     Group,
     PreemptionPolicy,
@@ -24,6 +23,7 @@ from admitter.engine.policy import (
 )
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario, Step
+from tests.engine.scenarios.limiting import with_limits
 
 PARTS: Final = ("trees", "flavors", "fair", "namespaces", "elastic")
 """What there is most of in a scenario: that of a seed is the one at its remainder."""
@@ -86,7 +86,12 @@ class Frame:
 
 
 def scenario(seed: int) -> Scenario:
-    """The scenario of a seed."""
+    """The scenario of a seed, perhaps with limits on evictions."""
+    return with_limits(without_limits(seed))
+
+
+def without_limits(seed: int) -> Scenario:
+    """The same without such limits, and without checkpoints."""
     draw = Draw(seed)
     part = PARTS[seed % len(PARTS)]
     frame, flavors = _frame(draw, part)
@@ -215,14 +220,7 @@ def _queue(draw: Draw, frame: Frame, name: str) -> Queue:
         victim_terms=_patience(draw, frame),
         limits=limits,
         by_namespace=draw.chance(0.8 if frame.part == "namespaces" else 0.05),
-        eviction_limit=_limit(draw, frame),
     )
-
-
-def _limit(draw: Draw, frame: Frame) -> EvictionLimit | None:
-    if frame.calm or draw.chance(0.75):
-        return None
-    return EvictionLimit(draw.one((0, 1, 1, 1, 2)), draw.one((3.0, 10.0, 40.0)))
 
 
 def _group(draw: Draw, group: Group) -> Group:
@@ -332,7 +330,6 @@ def _disturbance(draw: Draw, frame: Frame, names: Sequence[str]) -> cases.Event:
         (cases.Delete(which, draw.one((0, 2, 6))), 8),
         (cases.Withdraw(which), 8),
         (cases.Change(which, draw.randint(0, 2)), 6),
-        (cases.Save(which, draw.randint(-3, 8)), 8),
         (cases.Edit(definition), 14),
         (cases.Weigh(draw.one(NAMESPACES), draw.randint(1, 3)), 4),
         (cases.Lose(), 6),

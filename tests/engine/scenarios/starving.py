@@ -15,7 +15,7 @@ from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.claims import owned
 from tests.engine.scenarios.driver import BrokenRuleError, Play
-from tests.engine.scenarios.generator import PODS, Draw, scenario
+from tests.engine.scenarios.generator import PODS, Draw, without_limits
 
 RULE: Final = "starved"
 BEFORE: Final = 16
@@ -48,7 +48,7 @@ class Contest:
     """
 
     def __init__(self, seed: int) -> None:
-        self.play = Play(_open(scenario(seed)), [])
+        self.play = Play(_open(without_limits(seed)), [])
         self.met = False
         self._draw = Draw(seed)
         self._numbers = count()
