@@ -1,5 +1,6 @@
 """Which user is told what."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -73,9 +74,17 @@ async def test_a_tenant_sees_its_namespace_and_of_its_queues_no_names_of_others(
         assert "secret" not in str(answer)
 
 
+async def explained(page: Served, token: str) -> Json:
+    """All that is told of a Workload; on a busy machine a first answer goes before it is worked out."""
+    async with asyncio.timeout(120):
+        while True:
+            answer = await ask(page, "/api/workload", token, namespace="team-a", name="train-0")
+            if "more is being worked out" not in str(answer["lines"]):
+                return answer
+
+
 async def test_an_explanation_hides_workloads_that_may_not_be_seen(page: Served) -> None:
-    mine = await ask(page, "/api/workload", TENANT, namespace="team-a", name="train-0")
-    all_of_it = await ask(page, "/api/workload", ADMIN, namespace="team-a", name="train-0")
+    mine, all_of_it = await explained(page, TENANT), await explained(page, ADMIN)
     assert "team-b/secret" in str(all_of_it["lines"])
     assert "secret" not in str(mine)
     assert "another namespace/hidden" in str(mine["lines"])
