@@ -79,12 +79,15 @@ def maximum(job: JobView | None, rules: RunTimeRules) -> Maximum | None:
     asked = asked_of(job)
     own = asked if isinstance(asked, int) else None
     if own is not None and (rules.cap is None or own <= rules.cap):
-        return Maximum(own, rules.requeues, f"its annotation {MAX_RUNTIME_ANNOTATION} of {_spelled(own)}")
+        return Maximum(
+            own, rules.requeues, f"its annotation {MAX_RUNTIME_ANNOTATION} of {written_duration(own)}"
+        )
     if rules.cap is None:
         return None
-    words = f"maxRuntime {_spelled(rules.cap)} of {rules.source}"
+    words = f"maxRuntime {written_duration(rules.cap)} of {rules.source}"
     if own is not None:
-        words += f", which counts instead of the {_spelled(own)} of its annotation {MAX_RUNTIME_ANNOTATION}"
+        asks = f"the {written_duration(own)} of its annotation {MAX_RUNTIME_ANNOTATION}"
+        words += f", which counts instead of {asks}"
     return Maximum(rules.cap, rules.requeues, words)
 
 
@@ -141,7 +144,7 @@ def admitted_message(status: RunTimeStatus) -> str:
 
 def used_up_message(most: Maximum, status: RunTimeStatus) -> str:
     """Why a Workload with no time left is not admitted."""
-    return f"it has held quota for {_spelled(status.used)}, and may for no longer: {most.words}"
+    return f"it has held quota for {written_duration(status.used)}, and may for no longer: {most.words}"
 
 
 def run_time_json(before: RunTimeStatus, now: RunTimeStatus) -> Json:
@@ -163,7 +166,3 @@ def run_time_json(before: RunTimeStatus, now: RunTimeStatus) -> Json:
 
 def _moment(time: float | None) -> str | None:
     return timestamp(at(time)) if time is not None else None
-
-
-def _spelled(seconds: int) -> str:
-    return written_duration(seconds)

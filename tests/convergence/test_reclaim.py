@@ -32,16 +32,20 @@ def end_pods(scene: Scene, name: str, count: int) -> None:
 
 def held(scene: Scene, name: str) -> int | None:
     """For how many pods the status of a Job's Workload says that it holds quota; None if it says nothing."""
-    workload = scene.workload(name)
-    said = ((workload or {}).get("status") or {}).get("held")
+    said = ((scene.workload(name) or {}).get("status") or {}).get("held")
     return said[0]["count"] if said else None
+
+
+def workload(scene: Scene, name: str) -> Json:
+    """The Workload of a Job, which there is."""
+    found = scene.workload(name)
+    assert found is not None
+    return found
 
 
 def writes(scene: Scene, name: str) -> int:
     """A number that grows with each write of a Job's Workload."""
-    workload = scene.workload(name)
-    assert workload is not None
-    return int(workload["metadata"]["resourceVersion"])
+    return int(workload(scene, name)["metadata"]["resourceVersion"])
 
 
 def test_the_quota_of_ended_pods_starts_the_next_job() -> None:
@@ -151,12 +155,12 @@ def test_a_job_that_needs_again_what_it_gave_back_is_stopped_and_waits_for_it() 
         scene.server.write(f"{JOBS}/wide", {"spec": {"parallelism": 4}})
         await scene.server.until(lambda: scene.condition("wide", "Evicted") == "True")
         words = "its Job asks for 4 pods again, and has given back all but 2 of 4"
-        assert scene.workload("wide")["status"]["message"] == words  # type: ignore[index]
+        assert workload(scene, "wide")["status"]["message"] == words
         await scene.settled(
             lambda: scene.runs("wide") == 0 and scene.condition("wide", "Admitted") == "False"
         )
         assert (held(scene, "wide"), scene.excesses) == (None, [])
-        assert scene.workload("wide")["spec"]["podSets"][0]["count"] == 4  # type: ignore[index]
+        assert workload(scene, "wide")["spec"]["podSets"][0]["count"] == 4
         await scene.kill()
 
     run(story())
@@ -170,14 +174,14 @@ def test_an_evicted_job_asks_only_for_what_is_left() -> None:
         await scene.settled(lambda: scene.runs("wide") == 4)
         end_pods(scene, "wide", 3)
         await scene.settled(lambda: held(scene, "wide") == 1)
-        name = scene.workload("wide")["metadata"]["name"]  # type: ignore[index]
+        name = workload(scene, "wide")["metadata"]["name"]
         path = f"/apis/admitter.dev/v1alpha1/namespaces/{TEAM}/workloads/{name}"
         scene.server.write(path, {"spec": {"active": False}})
         await scene.settled(lambda: scene.condition("wide", "Admitted") == "False")
-        await scene.settled(lambda: scene.workload("wide")["spec"]["podSets"][0]["count"] == 1)  # type: ignore[index]
+        await scene.settled(lambda: workload(scene, "wide")["spec"]["podSets"][0]["count"] == 1)
         scene.server.write(path, {"spec": {"active": True}})
         await scene.settled(lambda: scene.condition("wide", "Admitted") == "True")
-        status = scene.workload("wide")["status"]  # type: ignore[index]
+        status = workload(scene, "wide")["status"]
         assert (status["admission"]["podSets"][0]["count"], held(scene, "wide")) == (1, None)
         assert scene.used("a") == 1000
         await scene.kill()
