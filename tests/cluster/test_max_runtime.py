@@ -36,15 +36,15 @@ def deadline(team: Team, name: str) -> float:
 
 
 def test_a_job_ends_at_its_maximum_and_the_next_gets_the_quota_at_once(team: Team) -> None:
-    team.offers({"cpu": {"spot": "1"}}, lifecycle={"maxRuntime": "8s"})
+    team.offers({"cpu": {"spot": "1"}}, lifecycle={"maxRuntime": "20s"})
     kills = team.controller.kills
     team.apply(asking(job(team.namespace, "long", seconds=None), "1h"))
     team.runs("long")
     team.apply(job(team.namespace, "next", seconds=1))
     since, until = time_of(team, "long", "QuotaReserved"), deadline(team, "long")
-    assert until - since == 8
+    assert until - since == 20
     told = team.condition("long", "Admitted")["message"]
-    assert f"maxRuntime 8s of ClusterQueue {team.cluster_queue}" in told
+    assert f"maxRuntime 20s of ClusterQueue {team.cluster_queue}" in told
     assert f"instead of the 1h of its annotation {ASKS}" in told
     eventually(lambda: team.state("long") == "Finished", what="the end of its time")
     assert 0 <= time_of(team, "long", "Evicted") - until < team.controller.soon(kills)
@@ -80,7 +80,7 @@ def test_the_time_is_summed_over_an_eviction(team: Team) -> None:
 
 
 def test_a_requeued_job_goes_behind_those_that_wait_and_starts_anew(team: Team) -> None:
-    lifecycle = {"maxRuntime": "6s", "onMaxRuntime": "Requeue"}
+    lifecycle = {"maxRuntime": "15s", "onMaxRuntime": "Requeue"}
     team.offers({"cpu": {"spot": "1"}}, lifecycle=lifecycle)
     team.apply(job(team.namespace, "slices", seconds=None))
     team.runs("slices")
@@ -90,7 +90,7 @@ def test_a_requeued_job_goes_behind_those_that_wait_and_starts_anew(team: Team) 
     assert (team.state("slices"), found["usedSeconds"]) == ("Pending", 0)
     assert "requeuedAt" in found
     eventually(lambda: team.state("slices") == "Admitted", what="its turn again")
-    assert deadline(team, "slices") - time_of(team, "slices", "QuotaReserved") == 6
+    assert deadline(team, "slices") - time_of(team, "slices", "QuotaReserved") == 15
     assert team.state("waits") != "Finished"
     team.kubectl("delete", "job", "slices", "waits")
 
@@ -127,7 +127,7 @@ def test_an_annotation_that_can_not_be_read_is_told_and_nothing_starts(team: Tea
 def test_a_group_of_pods_ends_at_what_its_pods_ask_for_and_may_be_made_again(team: Team) -> None:
     team.offers({"cpu": {"spot": "2"}}, lifecycle={"maxRuntime": "1h"})
     pods = [queued_pod(team.namespace, f"rank-{n}", group="ranks", size=2) for n in range(2)]
-    team.apply(*(asking(pod, "8s") for pod in pods))
+    team.apply(*(asking(pod, "25s") for pod in pods))
 
     def running() -> bool:
         return [pod["status"].get("phase") for pod in pods_of(team, "ranks").values()] == ["Running"] * 2
@@ -137,7 +137,7 @@ def test_a_group_of_pods_ends_at_what_its_pods_ask_for_and_may_be_made_again(tea
         return found[0] if found else {}
 
     eventually(running, what="both pods to run")
-    assert workload()["status"]["runTime"]["limit"] == f"its annotation {ASKS} of 8s"
+    assert workload()["status"]["runTime"]["limit"] == f"its annotation {ASKS} of 25s"
     eventually(lambda: workload()["status"]["state"] == "Finished", what="the end of their time")
     assert pods_of(team, "ranks") == {}
     assert workload()["status"]["reason"] == "MaxRuntimeExceeded"

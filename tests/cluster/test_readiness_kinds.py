@@ -12,7 +12,7 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-RULES: Json = {"readyTimeout": "10s", "backoff": {"base": "1h", "max": "1h"}}
+RULES: Json = {"readyTimeout": "20s", "backoff": {"base": "1h", "max": "1h"}}
 
 
 def stage(name: str, seconds: int, **more: str) -> Json:
@@ -42,7 +42,7 @@ def test_a_jobset_in_stages_is_not_late_though_most_of_its_pods_come_after_the_d
 ) -> None:
     assert described is team.cluster
     team.offers({"cpu": {"on-demand": "2"}}, lifecycle=RULES)
-    staged(team, "stages", stage("prepare", 25), stage("train", 5))
+    staged(team, "stages", stage("prepare", 40), stage("train", 5))
     eventually(
         lambda: team.state("stages") == "Finished" or team.condition("stages", "Evicted"),
         what="the end of both stages",
