@@ -150,7 +150,7 @@ def test_a_head_that_backs_off_blocks_no_other_in_a_strict_queue(team: Team) -> 
 
 
 def test_the_flavor_on_which_pods_were_not_ready_is_tried_last_once(team: Team) -> None:
-    rules = {"backoff": {"base": "5s", "max": "5s"}}
+    rules = {"backoff": {"base": "20s", "max": "20s"}}  # each eviction is seen before the next try
     team.offers({"cpu": {"spot": "1", "on-demand": "1"}}, lifecycle=rules)
     team.apply(troubled(team, "moves", "image"))
     tried = [evicted(team, "moves", attempt).readiness["triedLast"] for attempt in range(1, 4)]
