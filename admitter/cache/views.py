@@ -232,20 +232,21 @@ class JobView(Meta):
         return str(condition.get("message", ""))
 
     @property
-    def stopped(self) -> bool:
-        """Whether the Job controller says that it is suspended and that none of its pods is left.
-
-        Job status names no generation, so by itself this may be an old answer: see `resumed`.
-        """
-        return self.halted and self.idle
-
-    @property
     def halted(self) -> bool:
         """Whether the Job controller says that it is suspended: it makes no pods until the next start.
 
+        Job status names no generation, so by itself this may be an old answer: see `resumed`.
         From then on its template may be changed, also while pods of the last start take their time to end.
         """
         return self._condition("Suspended") == "True"
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no pod is made for it before its next start; those of the last may still take time to end.
+
+        Of other kinds than Jobs nothing proves that before their pods are gone.
+        """
+        return self.halted and (self.resource is JOB or self.idle)
 
     @property
     def unstarted(self) -> bool:
@@ -264,7 +265,7 @@ class JobView(Meta):
     def resumed(self) -> bool:
         """Whether the Job controller has acted on the end of the suspension.
 
-        Only after that does a later `stopped` prove that it has seen the next suspension.
+        Only after that does a later `halted` prove that it has seen the next suspension.
         """
         started = self.status["startTime"] is not None or self._condition("Suspended") == "False"
         return started and self._condition("Suspended") != "True"
