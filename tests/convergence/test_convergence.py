@@ -57,6 +57,10 @@ def test_the_quota_of_a_victim_is_used_before_its_job_says_that_its_pods_have_en
     async def story() -> None:
         scene = Scene({"a": 2}, withinClusterQueue="LowerPriority")
         scene.jobs.lasts = lambda _: 100.0
+
+        def waits_for(name: str, reason: str) -> bool:
+            return bool(((scene.workload(name) or {}).get("status") or {}).get("reason") == reason)
+
         scene.submit("victim", "a", 1, "low", pods=2)
         await scene.start()
         await scene.settled(lambda: scene.runs("victim") == 2)
@@ -66,6 +70,7 @@ def test_the_quota_of_a_victim_is_used_before_its_job_says_that_its_pods_have_en
         ended = clock()
         await scene.server.until(lambda: scene.runs("preemptor") == 1)
         assert (clock() - ended).total_seconds() < 1, "it is started at once"
+        await scene.server.until(lambda: waits_for("victim", "InsufficientQuota"))
         assert scene.job("victim")["status"]["terminating"] == 2
         await scene.settled(lambda: scene.is_done("victim"))
         assert scene.excesses == []
