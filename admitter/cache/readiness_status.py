@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 
@@ -21,6 +22,10 @@ class ReadinessStatus:
     tried_last: tuple[str, ...] = ()
 
 
+NO_READINESS = ReadinessStatus()
+"""That of a Workload without a limit."""
+
+
 def read(raw: Mapping[str, Any] | None) -> ReadinessStatus:
     """The same as a status has it.
 
@@ -28,7 +33,7 @@ def read(raw: Mapping[str, Any] | None) -> ReadinessStatus:
         ValueError: a time in it can't be read.
     """
     if not raw:
-        return ReadinessStatus()
+        return NO_READINESS
     return ReadinessStatus(
         _time(raw.get("deadline")),
         _time(raw.get("readyAt")),
@@ -44,7 +49,7 @@ def read(raw: Mapping[str, Any] | None) -> ReadinessStatus:
 
 def written(known: ReadinessStatus) -> dict[str, Any] | None:
     """It as a merge patch writes it, of which nothing of an earlier one is left; None if it says nothing."""
-    if known == ReadinessStatus():
+    if known == NO_READINESS:
         return None
     return {
         "deadline": _text(known.deadline),
@@ -60,8 +65,11 @@ def written(known: ReadinessStatus) -> dict[str, Any] | None:
 
 
 def _time(text: str | None) -> float | None:
-    if not text:
-        return None
+    return _seconds(text) if text else None
+
+
+@lru_cache(maxsize=1024)  # a status is read many times while it stays the same, and times are whole seconds
+def _seconds(text: str) -> float:
     try:
         return datetime.fromisoformat(text).astimezone(UTC).timestamp()
     except OverflowError as error:

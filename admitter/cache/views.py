@@ -411,7 +411,8 @@ class WorkloadView(Meta):
     @property
     def evictions(self) -> tuple[float, ...]:
         """When it was evicted for others, in seconds since the epoch, the oldest first."""
-        return tuple(sorted(seconds(each) for each in self.status.get("evictedAt") or ()))
+        times = self.status.get("evictedAt")
+        return tuple(sorted(map(seconds, times))) if times else ()
 
     @property
     def preemption(self) -> PreemptionStatus | None:

@@ -24,6 +24,7 @@ class CallMetrics:
             "Calls to the API server, each attempt of those that were repeated too.",
             ("verb", "resource", "code"),
         )
+        self._counts: dict[tuple[str, str, str], Counter] = {}  # by labels: to find one takes long
         self._write_errors = counter(
             "admitter_api_write_errors",
             "Writes that failed, repeated as often as they are; 409 is a conflict, which is ordinary.",
@@ -47,7 +48,11 @@ class CallMetrics:
 
     def called(self, method: str, path: str, code: str) -> None:
         """A call was made; `code` is the HTTP status, or `NO_ANSWER`."""
-        self._calls.labels(*request_of(method, path), code).inc()
+        labels = (*request_of(method, path), code)
+        count = self._counts.get(labels)
+        if count is None:
+            count = self._counts[labels] = self._calls.labels(*labels)
+        count.inc()
 
     def watched(self, path: str, code: str) -> None:
         """A watch was opened, or that failed."""

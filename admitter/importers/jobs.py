@@ -50,10 +50,8 @@ class JobImporter:
     # the path of its pod template (empty for a Pod, which is one itself), and accounts for the labels,
     # annotations and fields that it reads
     queue: Callable[[ManifestSource, str], str | None]
-    # changes the spec of the Job that an object becomes, and accounts for what it reads
-    change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
-    # labels that an object gets beside that of its queue; it accounts for what it reads
-    marks: Callable[[ManifestSource], dict[str, str]] = lambda _source: {}
+    # `labels` and `annotations` that an object gets beside the label of its queue; accounts for what it reads
+    marks: Callable[[ManifestSource], Mapping[str, Json]] = lambda _source: {}
 
     def keep_names(self, documents: Iterable[Document]) -> None:
         kinds = described.group_kinds()
@@ -183,15 +181,10 @@ class JobImporter:
         made = ManifestSource(described.stopped(source), source.title, Translation())
         for place in templates:
             self.disown(source, place)
-            template = made.value(place)
-            spec = {"template": template}
-            self.change(source, spec)
-            if "activeDeadlineSeconds" in spec:
-                template["spec"].setdefault("activeDeadlineSeconds", spec["activeDeadlineSeconds"])
-            self.purge(source, template, below(place, "spec"))
+            self.purge(source, made.value(place), below(place, "spec"))
         source.translated("spec", "taken over as it is")
         meta = metadata(source, name, self.foreign, namespace)
-        meta["labels"] = {**meta.get("labels", {}), QUEUE_LABEL: queue, **self.marks(source)}
+        mark(meta, {"labels": {QUEUE_LABEL: queue}}, self.marks(source))
         source.add(made.raw | {"metadata": meta})
 
     def replicated(self, source: ManifestSource) -> None:
@@ -229,10 +222,9 @@ class JobImporter:
         if namespace:
             source.translated("metadata.namespace", namespace)
         self._tidy(source, template)
-        self.change(source, spec)
         meta = metadata(source, name, self.foreign, namespace)
         if queue:
-            meta["labels"] = {**meta.get("labels", {}), QUEUE_LABEL: queue, **self.marks(source)}
+            mark(meta, {"labels": {QUEUE_LABEL: queue}}, self.marks(source))
             spec = {"suspend": True, **spec}
         source.add(batch_object("Job", meta, spec))
 
@@ -270,6 +262,13 @@ class JobImporter:
                     del meta[part]
         if meta == {}:
             del template["metadata"]
+
+
+def mark(meta: Json, *marks: Mapping[str, Json]) -> None:
+    """Put `labels` and `annotations` into the metadata of an object."""
+    for each in marks:
+        for part, added in each.items():
+            meta[part] = {**meta.get(part, {}), **added}
 
 
 def batch_object(kind: str, metadata: Json, spec: Json) -> Json:

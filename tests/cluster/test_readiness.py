@@ -1,6 +1,7 @@
 """Jobs with pods that never get ready, by each cause: how each ends, and that its quota is used again."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -48,14 +49,32 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def evicted(team: Team, name: str, attempts: int = 1, timeout: float = 180) -> str:
-    """Wait until a Job has been evicted for readiness so often, and waits; returns why."""
-    eventually(
-        lambda: readiness(team, name).get("attempts", 0) >= attempts and team.state(name) == "Pending",
-        what=f"{name} to be evicted {attempts} times",
-        timeout=timeout,
-    )
-    return str(team.condition(name, "Evicted")["message"])
+@dataclass(frozen=True)
+class Evicted:
+    """What a Workload says that has been evicted: all of it as of one moment, before the next try."""
+
+    why: str
+    at: datetime
+    readiness: dict[str, Any]
+    status: dict[str, Any]
+
+
+def evicted(team: Team, name: str, attempts: int = 1, timeout: float = 180) -> Evicted:
+    """Wait until a Job has been evicted for readiness so often, and waits."""
+    found: list[Evicted] = []
+
+    def waits() -> bool:
+        status = team.workload(name).get("status", {})
+        known = status.get("readiness") or {}
+        if status.get("state") != "Pending" or known.get("attempts", 0) < attempts:
+            return False
+        condition = next(each for each in status["conditions"] if each["type"] == "Evicted")
+        at = moment(condition["lastTransitionTime"])
+        found.append(Evicted(condition["message"], at, known, status))
+        return True
+
+    eventually(waits, what=f"{name} to be evicted {attempts} times", timeout=timeout)
+    return found[0]
 
 
 def admitted_at(team: Team, name: str) -> datetime:
@@ -69,9 +88,9 @@ def test_a_job_without_its_image_gives_its_quota_to_the_next_and_is_given_up_in_
     first = moment(readiness(team, "broken")["deadline"])
     assert TIMEOUT <= (first - admitted_at(team, "broken")).total_seconds() <= TIMEOUT + 1
     team.apply(job(team.namespace, "next", seconds=1))
-    why = evicted(team, "broken")
-    assert "1 of 1 pods can't pull its image: ImagePullBackOff work" in why
-    assert moment(team.condition("broken", "Evicted")["lastTransitionTime"]) >= first
+    told = evicted(team, "broken")
+    assert "1 of 1 pods can't pull its image: ImagePullBackOff work" in told.why
+    assert told.at >= first
     eventually(lambda: team.state("next") == "Finished", what="the next Job to run on its quota")
     eventually(lambda: team.reason("broken") == "GaveUp", what="the second try to be the last")
     found = readiness(team, "broken")
@@ -90,21 +109,18 @@ def test_a_job_that_crashes_waits_longer_each_time_and_holds_nothing_meanwhile(t
     crashes = troubled(team, "crashes", "crash", pods=2)
     crashes["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "500m"}
     team.apply(crashes)
-    why = evicted(team, "crashes")
-    assert "2 of 2 pods crash: container main: exit code 1" in why
-    found = readiness(team, "crashes")
-    ended = moment(team.condition("crashes", "Evicted")["lastTransitionTime"])
-    assert 17 <= (moment(found["nextTry"]) - ended).total_seconds() <= 22
-    assert team.workload("crashes")["status"]["reason"] == "PodsNotReady"
-    assert "admission" not in team.workload("crashes")["status"]
+    told = evicted(team, "crashes")
+    assert "2 of 2 pods crash: container main: exit code 1" in told.why
+    next_try = told.readiness["nextTry"]
+    assert 17 <= (moment(next_try) - told.at).total_seconds() <= 22
+    assert told.status["reason"] == "PodsNotReady"
+    assert "admission" not in told.status
     team.controller.restart()
-    assert readiness(team, "crashes").get("nextTry", found["nextTry"]) == found["nextTry"]
+    assert readiness(team, "crashes").get("nextTry", next_try) == next_try
     eventually(lambda: team.state("crashes") == "Admitted", what="the next try")
-    assert admitted_at(team, "crashes") >= moment(found["nextTry"])
-    evicted(team, "crashes", 2)
-    again = readiness(team, "crashes")
-    ended = moment(team.condition("crashes", "Evicted")["lastTransitionTime"])
-    assert 35 <= (moment(again["nextTry"]) - ended).total_seconds() <= 42
+    assert admitted_at(team, "crashes") >= moment(next_try)
+    again = evicted(team, "crashes", 2)
+    assert 35 <= (moment(again.readiness["nextTry"]) - again.at).total_seconds() <= 42
 
 
 @pytest.mark.parametrize("want", ["selector", "capacity"])
@@ -115,11 +131,11 @@ def test_want_of_a_node_is_told_and_never_given_up(team: Team, want: str) -> Non
         team.apply(hurried(job(team.namespace, "nowhere", seconds=None, pod=pod)))
     else:  # the nodes have room for four at most
         team.apply(hurried(job(team.namespace, "nowhere", seconds=None, pods=7, requests={"cpu": "15"})))
-    why = evicted(team, "nowhere", 2)
-    assert re.search(r"[1-7] of [17] pods unschedulable: 0/", why)
-    assert ("didn't match" if want == "selector" else "Insufficient cpu") in why
+    told = evicted(team, "nowhere", 2)
+    assert re.search(r"[1-7] of [17] pods unschedulable: 0/", told.why)
+    assert ("didn't match" if want == "selector" else "Insufficient cpu") in told.why
     assert team.workload("nowhere")["spec"].get("active", True) is True
-    assert "failures" not in readiness(team, "nowhere")
+    assert "failures" not in told.readiness
 
 
 def test_a_head_that_backs_off_blocks_no_other_in_a_strict_queue(team: Team) -> None:
@@ -134,13 +150,10 @@ def test_a_head_that_backs_off_blocks_no_other_in_a_strict_queue(team: Team) -> 
 
 
 def test_the_flavor_on_which_pods_were_not_ready_is_tried_last_once(team: Team) -> None:
-    rules = {"backoff": {"base": "5s", "max": "5s"}}
+    rules = {"backoff": {"base": "20s", "max": "20s"}}  # each eviction is seen before the next try
     team.offers({"cpu": {"spot": "1", "on-demand": "1"}}, lifecycle=rules)
     team.apply(troubled(team, "moves", "image"))
-    tried = []
-    for attempt in range(1, 4):
-        evicted(team, "moves", attempt)
-        tried.append(readiness(team, "moves")["triedLast"])
+    tried = [evicted(team, "moves", attempt).readiness["triedLast"] for attempt in range(1, 4)]
     assert tried == [[team.flavor("spot")], [team.flavor("on-demand")], [team.flavor("spot")]]
 
 
@@ -151,10 +164,9 @@ def test_a_restart_while_pods_start_keeps_the_deadline_and_ready_jobs_stay(team:
     before = readiness(team, "broken")
     team.runs("fine")
     team.controller.restart()
-    evicted(team, "broken")
-    assert readiness(team, "broken")["deadline"] == before["deadline"]
-    late = moment(team.condition("broken", "Evicted")["lastTransitionTime"]) - moment(before["deadline"])
-    assert 0 <= late.total_seconds() <= 30
+    told = evicted(team, "broken")
+    assert told.readiness["deadline"] == before["deadline"]
+    assert 0 <= (told.at - moment(before["deadline"])).total_seconds() <= 30
     eventually(lambda: "readyAt" in readiness(team, "fine"), what="its readiness to be noted")
     assert team.state("fine") == "Admitted"
     assert "attempts" not in readiness(team, "fine")
@@ -173,9 +185,9 @@ def test_a_job_that_lost_its_pod_has_time_to_recover_and_is_evicted_after_it(tea
     by = moment(noted)
     team.controller.restart()
     assert readiness(team, "loses").get("recoverBy", noted) == noted
-    why = evicted(team, "loses")
-    assert "not all ready again in time: 1 of 1 pods runs and is not ready" in why
-    assert moment(team.condition("loses", "Evicted")["lastTransitionTime"]) >= by
+    told = evicted(team, "loses")
+    assert "not all ready again in time: 1 of 1 pods runs and is not ready" in told.why
+    assert told.at >= by
 
 
 def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> None:
@@ -191,9 +203,9 @@ def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> Non
     team.apply(job(team.namespace, "next"))
     team.kubectl("delete", "node", name)
     team.made.remove(f"Node/{name}")
-    why = evicted(team, "loses", timeout=300)
-    assert "not all ready again in time: 1 of 1 pods unschedulable" in why
-    assert "failures" not in readiness(team, "loses")
+    told = evicted(team, "loses", timeout=300)
+    assert "not all ready again in time: 1 of 1 pods unschedulable" in told.why
+    assert "failures" not in told.readiness
     eventually(lambda: team.state("next") == "Finished", what="its quota to be used again")
     assert team.reason("loses") == "PodsNotReady"
 

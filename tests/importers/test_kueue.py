@@ -334,18 +334,58 @@ def test_what_the_labels_of_a_job_become() -> None:
         "name": "j",
         "namespace": "a",
         "labels": {"app": "x", "admitter.dev/queue-name": "user-queue"},
+        "annotations": {"admitter.dev/max-runtime": "300s", "admitter.dev/min-parallelism": "2"},
     }
     assert job["spec"] == {
         "suspend": True,
         "parallelism": 3,
         "completions": 3,
-        "activeDeadlineSeconds": 300,
         "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}},
     }
     assert {path for _, path in refusals(into)} == {
-        "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]",
         "spec.template.metadata.annotations[kueue.x-k8s.io/podset-required-topology]",
     }
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "ten", "1.5", "2147483648", "9" * 5000, "٣"])
+def test_a_number_of_a_job_that_is_none_is_refused(text: str) -> None:
+    into = imported(
+        "kueue",
+        f"""
+        apiVersion: batch/v1
+        kind: Job
+        metadata:
+          name: j
+          labels: {{kueue.x-k8s.io/queue-name: main, kueue.x-k8s.io/max-exec-time-seconds: "{text}"}}
+          annotations: {{kueue.x-k8s.io/job-min-parallelism: "{text}"}}
+        spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}}}}}
+        """,
+    )
+    assert "annotations" not in made(into, "Job")["metadata"]
+    assert set(refusals(into)) == {
+        ("Job j", "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]"),
+        ("Job j", "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]"),
+    }
+
+
+def test_only_a_job_can_start_with_fewer_pods() -> None:
+    into = imported(
+        "kueue",
+        """
+        apiVersion: jobset.x-k8s.io/v1alpha2
+        kind: JobSet
+        metadata:
+          name: j
+          labels: {kueue.x-k8s.io/queue-name: main, kueue.x-k8s.io/max-exec-time-seconds: "300"}
+          annotations: {kueue.x-k8s.io/job-min-parallelism: "2"}
+        spec:
+          replicatedJobs:
+          - name: a
+            template: {spec: {template: {spec: {containers: [{name: c, image: i}]}}}}
+        """,
+    )
+    assert made(into, "JobSet")["metadata"]["annotations"] == {"admitter.dev/max-runtime": "300s"}
+    assert set(refusals(into)) == {("JobSet j", "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]")}
 
 
 def test_early_jobs_name_their_queue_in_an_annotation() -> None:

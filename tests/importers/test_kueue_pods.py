@@ -105,7 +105,7 @@ def test_the_priority_and_the_time_to_run_of_a_pod_are_kept() -> None:
     into = imported("kueue", group_pod(labels=labels))
     pod = made(into, "Pod")
     assert pod["metadata"]["labels"]["admitter.dev/priority-class"] == "high"
-    assert pod["spec"]["activeDeadlineSeconds"] == 60
+    assert pod["metadata"]["annotations"]["admitter.dev/max-runtime"] == "60s"
 
 
 def test_a_mark_that_is_not_known_is_refused() -> None:

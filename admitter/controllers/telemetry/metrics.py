@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from platform import python_version
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -147,7 +147,8 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self.calls = CallMetrics(registry)
-        self._by_queue: dict[str, set[tuple[MetricWrapperBase, tuple[str, ...]]]] = {}
+        # what the metrics count of each queue, by metric and the labels besides
+        self._by_queue: dict[str, dict[tuple[MetricWrapperBase, tuple[str, ...]], Any]] = {}
         self.state: StateMetrics | None = None
         registry.register(self)
         Info("admitter_build", "What runs here.", registry=registry).info(
@@ -224,12 +225,14 @@ class Metrics:
 
     def _of_queue(self, metric: M, queue: str, *more: str) -> M:
         """What a metric counts of a queue; it is remembered, to be forgotten with the queue."""
-        labels = (queue, kind_of_queue(queue), *more)
-        self._by_queue.setdefault(queue, set()).add((metric, labels))
-        return metric.labels(*labels)
+        known = self._by_queue.setdefault(queue, {})
+        found: M | None = known.get((metric, more))
+        if found is None:
+            found = known[metric, more] = metric.labels(queue, kind_of_queue(queue), *more)
+        return found
 
     def _forget(self, is_known: Callable[[str], bool]) -> None:
         """Show nothing more of queues that are gone, so that those that come and go do not add up."""
         for queue in [queue for queue in self._by_queue if queue and not is_known(queue)]:
-            for metric, labels in self._by_queue.pop(queue):
-                metric.remove(*labels)
+            for metric, more in self._by_queue.pop(queue):
+                metric.remove(queue, kind_of_queue(queue), *more)

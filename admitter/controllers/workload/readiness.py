@@ -203,7 +203,7 @@ class ReadyTimeouts:
             self._ready.add(uid)
             self._lost.pop(uid, None)
             return news
-        if uid not in self._ready and workload.readiness.ready_at is None:
+        if uid not in self._ready and not workload.status["readiness"].get("readyAt"):
             return False
         succeeded = int(job.status["succeeded"])
         known = self._lost.get(uid)
@@ -213,7 +213,7 @@ class ReadyTimeouts:
         return True
 
     def _observe(self, workload: WorkloadView, now: float) -> None:
-        if workload.readiness.ready_at is None and workload.admission is not None:
+        if workload.admission is not None and not workload.status["readiness"].get("readyAt"):
             self.observe(workload.admission.queue, max(0.0, now - workload.since))
 
     def _rang(self, key: Key) -> None:

@@ -13,12 +13,15 @@ from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter, same
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own, said
+from admitter.names import MAX_RUNTIME_ANNOTATION, MIN_PARALLELISM_ANNOTATION, PRIORITY_CLASS_LABEL
 from admitter.names import PRIORITY_CLASS_ALIAS_LABEL as PRIORITY
-from admitter.names import PRIORITY_CLASS_LABEL
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
-DEADLINE: Final = f"{GROUP}/max-exec-time-seconds"
+MAX_EXEC_TIME: Final = f"{GROUP}/max-exec-time-seconds"
+MIN_PARALLELISM: Final = f"{GROUP}/job-min-parallelism"
+MOST: Final = 2**31 - 1
+"""The largest number that these two have."""
 _DEFAULTING: Final = (f"{GROUP}/v1beta2", f"{GROUP}/v1")
 """Versions with which a LocalQueue called default is where Jobs wait that name none."""
 HIGHEST_PRIORITY: Final = 1_000_000_000
@@ -59,7 +62,6 @@ _LOCAL_QUEUE_FIELDS: Final = {
     "wallTimePolicy": "time is not budgeted",
 }
 _JOB_MARKS: Final = {
-    f"{GROUP}/job-min-parallelism": "a Job needs all of its pods, unless admitter.dev/min-parallelism is set",
     f"{GROUP}/job-completions-equal-parallelism": "a Job is admitted with all of its pods",
     f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
 }
@@ -82,7 +84,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     fair_sharing = kueue_configuration.enables_fair_sharing(documents)
     quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
     queues = _QueueImporter(names)
-    jobs = JobImporter(names, FOREIGN, queues.queue, queues.change, queues.marks)
+    jobs = JobImporter(names, FOREIGN, queues.queue, queues.marks)
     pods = PodImporter(names, jobs)
     for importer in (jobs, pods):
         importer.keep_names(documents)
@@ -181,20 +183,31 @@ class _QueueImporter:
             source.account(Fidelity.REFUSED, marks)
         return found or None
 
-    def marks(self, source: ManifestSource) -> dict[str, str]:
-        """The label of the class that an object names."""
+    def marks(self, source: ManifestSource) -> dict[str, Json]:
+        """What an object says of its class, of its time to run, and with how many pods it can do."""
         path = below("metadata.labels", PRIORITY)
         name = self._names.take(source, path, "WorkloadPriorityClass") if source.text(path) else ""
-        return {PRIORITY_CLASS_LABEL: name} if name else {}
+        path = below("metadata.labels", MAX_EXEC_TIME)
+        seconds = _number(source, path, f"the annotation {MAX_RUNTIME_ANNOTATION}")
+        annotations = {MAX_RUNTIME_ANNOTATION: f"{seconds}s"} if seconds else {}
+        path = below("metadata.annotations", MIN_PARALLELISM)
+        if source.text("kind") != "Job":
+            source.account(Fidelity.REFUSED, {path: "only a Job can start with fewer pods"})
+        elif least := _number(source, path, f"the annotation {MIN_PARALLELISM_ANNOTATION}"):
+            annotations[MIN_PARALLELISM_ANNOTATION] = str(least)
+        return said(labels={PRIORITY_CLASS_LABEL: name} if name else {}, annotations=annotations)
 
-    @staticmethod
-    def change(source: ManifestSource, spec: Json) -> None:
-        """Let a Job have the time to run that a label says."""
-        path = below("metadata.labels", DEADLINE)
-        seconds = source.text(path)
-        if seconds.isdigit():
-            spec.setdefault("activeDeadlineSeconds", int(seconds))
-            source.approximated(path, "activeDeadlineSeconds, which begins anew when it is evicted")
+
+def _number(source: ManifestSource, path: str, becomes: str) -> int:
+    """The number at a path, which becomes something else; 0 if there is none."""
+    text = source.text(path)
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MOST)) else 0
+    if 0 < number <= MOST:
+        source.translated(path, becomes)
+        return number
+    if text:
+        source.refused(path, f"is no number from 1 to {MOST}")
+    return 0
 
 
 def _taints(source: ManifestSource, path: str) -> Iterable[Json]:

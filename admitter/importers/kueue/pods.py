@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
-from admitter.importers.jobs import JobImporter
+from admitter.importers.jobs import JobImporter, mark
 from admitter.importers.kueue.quota import FOREIGN, GROUP
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
@@ -75,9 +75,8 @@ class PodImporter:
         gates = [each for each in spec.pop("schedulingGates", []) if not _is_kueues(each)]
         spec |= {"schedulingGates": gates} if gates else {}
         source.translated("spec", "taken over as it is")
-        marks = _marks(source, "metadata")
-        self._change(source, spec)
-        marks["labels"] = {**marks.get("labels", {}), **self.jobs.marks(source)}
+        marks: Json = {}
+        mark(marks, _marks(source, "metadata"), self.jobs.marks(source))
         self._add(source, named, queue, spec, marks)
 
     def maker(self, source: ManifestSource) -> None:
@@ -102,7 +101,6 @@ class PodImporter:
             self._group(source, template, path)
             self._mark(source, template)
             self.jobs.disown(source, path)
-            self._change(source, template["spec"])
             self.jobs.purge(source, template, below(path, "spec"))
         source.translated("spec", "taken over as it is")
         self._add(source, named, queues[0], made.get("spec") or {}, {})
@@ -122,17 +120,9 @@ class PodImporter:
             template["metadata"][part] = {**template["metadata"].get(part, {}), **marks}
 
     def _mark(self, source: ManifestSource, template: Json) -> None:
-        """Let the pods of a template have the labels that Jobs have beside that of their queue."""
+        """Let the pods of a template have what Jobs have beside the label of their queue."""
         if marks := self.jobs.marks(source):
-            meta = template.setdefault("metadata", {})
-            meta["labels"] = {**meta.get("labels", {}), **marks}
-
-    def _change(self, source: ManifestSource, pod: Json) -> None:
-        """Let a pod have the time to run that labels say."""
-        wrapped: Json = {"template": {"spec": pod}}
-        self.jobs.change(source, wrapped)
-        if "activeDeadlineSeconds" in wrapped:
-            pod.setdefault("activeDeadlineSeconds", wrapped["activeDeadlineSeconds"])
+            mark(template.setdefault("metadata", {}), marks)
 
     @staticmethod
     def _add(
@@ -140,9 +130,7 @@ class PodImporter:
     ) -> None:
         namespace, name = named
         meta = metadata(source, name, FOREIGN, namespace)
-        for part, added in {"labels": {QUEUE_LABEL: queue}, "annotations": {}}.items():
-            together = {**meta.get(part, {}), **marks.get(part, {}), **added}
-            meta |= {part: together} if together else {}
+        mark(meta, marks, {"labels": {QUEUE_LABEL: queue}})
         kind = {field: source.raw[field] for field in ("apiVersion", "kind")}
         source.add({**kind, "metadata": meta, "spec": spec})
 
