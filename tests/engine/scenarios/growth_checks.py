@@ -56,6 +56,8 @@ class Extra(Check):
         for uid, hold in play.engine.ledger.pending_reservations.items():
             if quotas.root(hold.queue) in roots:
                 raise self.broken(f"{grown[0].holder} grows, and {uid} waits for its place")
+        if any(play.engine._state.claims.amounts(name) for name in play.world.queues):
+            return  # what is withheld for an owner may be lent to extra pods; `idle` checks that at rest
         flavors = {flavor.name: flavor for flavor in play.scenario.flavors}
         use = planned(play)
         for workload in Idle.eligible(play):
