@@ -60,6 +60,14 @@ def living(workload: WorkloadView) -> int:
     return max(0, resize.granted - admitted_pods(workload.admission))
 
 
+def extra_usage(workload: WorkloadView) -> Usage:
+    """What the extra pods of a Workload use that holds quota."""
+    pods = living(workload)
+    if not pods or workload.admission is None:
+        return ()
+    return tuple((key, amount * pods) for key, amount in _of_one(workload.admission))
+
+
 def shrinks(workload: WorkloadView) -> bool:
     """Whether extra pods of a Workload have to end."""
     resize = resize_of(workload)
@@ -85,6 +93,18 @@ def extra_of(workload: WorkloadView, job: JobView | None, *, pauses: bool = Fals
         return None
     since = max(workload.since, resize.changed if resize is not None else 0.0)
     return Extra(_of_one(workload.admission), base, max(granted, could), granted, kept, since)
+
+
+def at_admission(admission: Admission, job: JobView, now: float) -> Extra | None:
+    """What a Job that is admitted now, in seconds since the epoch, may run beyond that; None if nothing."""
+    if not job.resource.proves or job.spec.get("most") is None:
+        return None
+    base = admitted_pods(admission)
+    try:
+        could = (most(job) or 0) - base
+    except InvalidQuantityError:
+        return None
+    return Extra(_of_one(admission), base, could, since=now) if could > 0 else None
 
 
 def _of_one(admission: Admission) -> Usage:

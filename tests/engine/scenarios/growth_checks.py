@@ -61,8 +61,9 @@ class Extra(Check):
         flavors = {flavor.name: flavor for flavor in play.scenario.flavors}
         use = planned(play)
         for workload in Idle.eligible(play):
-            if quotas.root(workload.queue) not in roots:
-                continue
+            backed_off = play.engine.returned.of(workload.queue, workload.namespace) is not None
+            if quotas.root(workload.queue) not in roots or backed_off:
+                continue  # during a back-off it has its turn after all others of a strict queue
             self.met += 1
             for form in {workload.pod_sets: workload, least(workload).pod_sets: least(workload)}.values():
                 for usage in ways(form, play.world.queues[workload.queue], flavors):
