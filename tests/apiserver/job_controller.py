@@ -84,6 +84,8 @@ class JobController:
         count = min(job["spec"]["parallelism"], job["spec"]["completions"] - _succeeded(job))
         for _ in range(count - len(stay)):
             self._make_pod(job)
+        for path in set(self._pods(job)) - self._ending - set(stay):
+            self._later(self.lasts(job), job, partial(self._ended, path=path))
         for path in stay[count:]:
             self._ending.add(path)
             self._later(STOP_SECONDS, job, partial(self._has_ended, path=path))

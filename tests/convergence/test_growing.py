@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from admitter.cache.views import parse_workload
-from admitter.policy.growing import living
 from tests.apiserver.loop import run
 from tests.convergence.scene import JOBS, Scene
 
@@ -29,16 +27,6 @@ class Growing(Scene):
         super().__init__(cpu, **preemption)
         self.jobs.lasts = lambda _: 10_000.0
         self.server.listen(self._compare)
-
-    def used(self, queue: str) -> int:
-        """With extra pods, of a CPU each."""
-        views = self.parsed(parse_workload, self.server.objects["workloads"].values())
-        extra = (
-            living(view)
-            for view in views
-            if view.admission is not None and not view.finished and view.admission.queue == queue
-        )
-        return super().used(queue) + 1000 * sum(extra)
 
     def _compare(self, plural: str, _before: Json | None, _after: Json | None) -> None:
         if plural not in {"pods", "workloads"}:
