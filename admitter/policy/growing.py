@@ -77,7 +77,7 @@ def shrinks(workload: WorkloadView) -> bool:
 def extra_of(workload: WorkloadView, job: JobView | None, *, pauses: bool = False) -> Extra | None:
     """What a Workload that holds quota may run beyond its admission; None if nothing, as of most.
 
-    One that pauses gets no more for a while: the API server has refused it.
+    One that pauses is left as it is for a while: the API server has refused what was written.
     """
     resize = resize_of(workload)
     if resize is None and (job is None or job.spec.get("most") is None):
@@ -87,8 +87,8 @@ def extra_of(workload: WorkloadView, job: JobView | None, *, pauses: bool = Fals
     granted = max(0, resize.granted - base) if resize is not None else 0
     kept = max(0, resize.target - base) if resize is not None else 0
     could = 0 if pauses or workload.status.get("held") else usable(job) - base
-    if workload.evicting:
-        could = kept = 0
+    if workload.evicting or pauses:
+        could = kept = 0  # they count as leaving, so that nothing is decided about them
     if granted <= 0 and could <= 0:
         return None
     since = max(workload.since, resize.changed if resize is not None else 0.0)
@@ -157,8 +157,10 @@ def narrowed(workload: WorkloadView, job: JobView) -> ResizeStatus | None:
 def patch(workload: WorkloadView, job: JobView) -> Json | None:
     """The merge patch that gives a Job the parallelism that is granted; None if it has that."""
     resize = resize_of(workload)
-    if resize is None or job.suspended or job.deleting or job.spec.get("applied") == resize.target:
+    if resize is None or job.suspended or job.deleting:
         return None
+    if job.spec.get("applied") == resize.target and job.spec["parallelism"] <= resize.target:
+        return None  # an annotation alone does not count: users can write it
     own = job.spec.get("original", job.spec["parallelism"])
     before = job.spec["parallelism"]
     lowered = job.spec.get("applied") is not None and before < job.spec["applied"]  # by its user

@@ -68,6 +68,12 @@ def test_it_gets_no_more_once_it_has_given_some_back_or_runs_no_more(
     assert (extra.most, extra.granted) == (2, 2)
 
 
+def test_nothing_is_decided_about_one_that_pauses_or_is_evicted() -> None:
+    extra = growing.extra_of(grown(7, 9), able(applied=7, parallelism=7), pauses=True)
+    assert extra is not None
+    assert (extra.most, extra.granted, extra.kept) == (3, 3, 0)
+
+
 def test_a_job_is_patched_once_for_each_grant() -> None:
     patch = growing.patch(grown(7, 9), able())
     assert patch is not None
@@ -78,6 +84,9 @@ def test_a_job_is_patched_once_for_each_grant() -> None:
     assert growing.patch(grown(7, 9), able(applied=7, parallelism=6)) is None, "its user has lowered it"
     patch = growing.patch(grown(7, 5), able(applied=7, parallelism=7))
     assert patch is not None
+    assert patch["spec"] == {"parallelism": 5}
+    patch = growing.patch(grown(7, 5), able(applied=5, parallelism=7))
+    assert patch is not None, "what an annotation says that its user has written does not keep pods"
     assert patch["spec"] == {"parallelism": 5}
 
 
