@@ -76,13 +76,16 @@ class Growth:
 
     def _shrink(self) -> list[Resizing]:
         """End as few extra pods as stand in the way of what is planned, or are beyond a limit."""
+        if self._fit(self._extras.kept(self._members)):
+            return []  # as nearly always: none of them is looked at
         classes: dict[Shape, dict[str, Extra]] = {}
         for holder in self._extras.granted(self._members):
             extra = self._extras.get(holder)
             if extra is not None and extra.kept and not self._ledger.evicting(holder):
                 shape = (self._extras.queue_of(holder), extra.each)
                 classes.setdefault(shape, {})[holder] = extra
-        if not classes or self._fit_all(classes):
+        sums = ((shape, sum(each.kept for each in members.values())) for shape, members in classes.items())
+        if self._fit(sums):
             return []
         shared = [_class(shape, members, lambda extra: (0, extra.kept)) for shape, members in classes.items()]
         _share_out(self._ledger.planned, shared)
@@ -93,12 +96,11 @@ class Growth:
             if each.pods[holder] < extra.kept
         ]
 
-    def _fit_all(self, classes: dict[Shape, dict[str, Extra]]) -> bool:
-        """Whether all that goes on has room beside what is planned."""
+    def _fit(self, kept: Iterable[tuple[Shape, int]]) -> bool:
+        """Whether so many pods that go on have room beside what is planned."""
         book, taken = self._ledger.planned, []
         try:
-            for (queue, each), members in classes.items():
-                pods = sum(extra.kept for extra in members.values())
+            for (queue, each), pods in kept:
                 if _room(book, (queue, each), pods) < pods:
                     return False
                 taken.append((queue, tuple((key, amount * pods) for key, amount in each)))

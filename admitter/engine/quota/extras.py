@@ -4,7 +4,7 @@ They count in real use alone. By the plan they do not exist: what waits is decid
 they end if they are in its way.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -54,6 +54,8 @@ class Extras:
         # UIDs of those with extra pods, by queue, and of those that may grow now, by queue and shape
         self._granted: defaultdict[str, set[str]] = defaultdict(set)
         self._wanting: defaultdict[str, defaultdict[Usage, set[str]]] = defaultdict(lambda: defaultdict(set))
+        # how many extra pods are to go on, by queue and shape
+        self._kept: defaultdict[str, Counter[Usage]] = defaultdict(Counter)
         self._timers: list[tuple[float, str]] = []  # when others may grow
         # queues of which something may have become idle, and those of which extra pods may be too many
         self.touched: set[str] = set()
@@ -76,6 +78,7 @@ class Extras:
         self._of[holder] = (queue, extra)
         if extra.granted:
             self._granted[queue].add(holder)
+            self._kept[queue][extra.each] += extra.kept
             self._real.add(queue, extra.use(extra.granted))
         if extra.wants:
             heappush(self._timers, (extra.grows_at, holder))
@@ -89,6 +92,7 @@ class Extras:
             self._granted[queue].discard(holder)
             if not self._granted[queue]:
                 del self._granted[queue]
+            self._keep_fewer(queue, extra)
             self._real.add(queue, extra.use(extra.granted), -1)
         shapes = self._wanting.get(queue)
         if shapes is not None and extra.each in shapes:
@@ -102,6 +106,14 @@ class Extras:
             self.touched.clear()
             self.doubtful.clear()
             self._timers.clear()
+
+    def _keep_fewer(self, queue: str, extra: Extra) -> None:
+        kept = self._kept[queue]
+        kept[extra.each] -= extra.kept
+        if not kept[extra.each]:
+            del kept[extra.each]
+        if not kept:
+            del self._kept[queue]
 
     def touch(self, queue: str) -> None:
         """More of the tree of a queue may be idle than before."""
@@ -132,6 +144,12 @@ class Extras:
         for queue in self._among(queues, self._wanting):
             for each, holders in sorted(self._wanting[queue].items()):
                 yield (queue, each), holders
+
+    def kept(self, queues: Iterable[str]) -> Iterator[tuple[Shape, int]]:
+        """How many extra pods of some queues are to go on, by their shape, those of victims included."""
+        for queue in self._among(queues, self._kept):
+            for each, pods in sorted(self._kept[queue].items()):
+                yield (queue, each), pods
 
     def granted(self, queues: Iterable[str]) -> Iterator[str]:
         """The UIDs of the workloads in some queues that have extra pods."""
