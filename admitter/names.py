@@ -118,8 +118,13 @@ READY_TIMEOUT_ANNOTATION = f"{GROUP}/ready-timeout"
 MIN_PARALLELISM_ANNOTATION = f"{GROUP}/min-parallelism"
 """On a Job: with how many pods it may be started, if all of them do not fit."""
 
+MAX_PARALLELISM_ANNOTATION = f"{GROUP}/max-parallelism"
+"""On a Job: how many pods it can use, if quota is idle."""
+
 PARALLELISM_ANNOTATION = f"{GROUP}/original-parallelism"
-"""On a Job that was started with fewer pods: its own parallelism, which an eviction puts back."""
+"""On a Job that was started with fewer pods, or has grown: its own parallelism, put back by an eviction."""
+GRANTED_PARALLELISM_ANNOTATION = f"{GROUP}/granted-parallelism"
+"""On a Job that has grown: the parallelism that its Workload was granted when it was patched last."""
 CHECKPOINT_ANNOTATION = f"{GROUP}/checkpointed-at"
 """On a Job: when it has last saved its work, in RFC 3339; an eviction loses what it has done after that."""
 

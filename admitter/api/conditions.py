@@ -165,6 +165,8 @@ class EventReason(StrEnum):
     """Its annotation admitter.dev/ready-timeout does not count as it is written; the message says why."""
     EXCESS = "Excess"
     """Its group has as many pods as its size without it: it is deleted."""
+    RESIZED = "Resized"
+    """It runs with more pods than it was admitted with, since quota is idle, or with fewer again."""
     STOPPED = "Stopped"
     """It was running without admission, as its Workload had been deleted, and is deleted."""
     SUSPENDED = "Suspended"

@@ -257,6 +257,18 @@ class HeldPods(Model):
     """How many pods of it may still live."""
 
 
+class Resize(Model):
+    """How many pods a Job that can use more than it asks for may run, beyond its admission."""
+
+    wanted: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many pods it is to have. More than granted: the others wait for idle quota. Fewer: as many as are
+    granted beyond that have to end, since their quota is needed."""
+    granted: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many of its pods may live, those of the admission included. Lowered once the others are gone."""
+    changed_at: Moment
+    """When either was decided last. It does not grow again in the 30 seconds after that."""
+
+
 class WorkloadStatus(Model):
     """Where it stands."""
 
@@ -266,7 +278,7 @@ class WorkloadStatus(Model):
     """Why it waits, was evicted, or was ended before its Job was over, in one CamelCase word."""
     message: str | None = Field(default=None, max_length=32768)
     """Why it waits, was evicted, or was ended before its Job was over, in a sentence; of one that is
-    admitted, that it runs with fewer pods."""
+    admitted, that it runs with fewer pods, or with extra ones."""
     cluster_queue: GeneratedName | None = None
     """The ClusterQueue that it waits in or was admitted by last, or the queue that an elastic quota is turned
     into. Absent: its LocalQueue leads nowhere."""
@@ -276,6 +288,9 @@ class WorkloadStatus(Model):
     held: list[HeldPods] = Field(default=[], json_schema_extra=map_list("name", most=8))
     """For how many pods of each pod set it holds quota still, since the others have ended for good: what they
     used is free. Absent: for all that were admitted. A finished Workload keeps it as a record."""
+    resize: Resize | None = None
+    """How many pods it may run while it holds quota, with extra ones on idle quota. Absent: as many as were
+    admitted."""
     preemption: Preemption | None = None
     """Its last preemptor, until it is admitted again."""
     evicted_at: list[Moment] = Field(default=[], json_schema_extra=atomic_list(MOST_EVICTIONS))

@@ -149,9 +149,8 @@ class JobView(Meta):
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
     # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
     # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected`,
-    # `maxRuntime`, `readyTimeout`, `least` and `original` what annotations say of its runtime, readiness and
-    # parallelism, and as `podDeadlineSeconds` the deadline of each of its pods, with `backoffLimit`; of a pod
-    # the `schedulingGates` of others
+    # `maxRuntime`, `readyTimeout`, `least`, `most`, `original` and `applied` what annotations say, as
+    # `podDeadlineSeconds` the deadline of a pod, with `backoffLimit`; of a pod `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions

@@ -34,6 +34,7 @@ from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
 from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.readiness import ReadyTimeouts
+from admitter.controllers.workload.resizes import Resizes
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
@@ -100,7 +101,10 @@ class App:
             world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport
         )
         self.held = HeldPods(world, transport, clock)
-        self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, self.held, transport)
+        self.resizes = Resizes(world, transport, self.events, clock)
+        self.jobs = Jobs(
+            world, catalog, self.events, self.marks, self.evictions, self.held, self.resizes, transport
+        )
         self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)
         self.shortage_evictions = ShortageEvictions(
             world, shortages, self.admissions.keys_of, self.jobs.queue.add, clock

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota.back_off import BackOff
+from admitter.engine.quota.extras import Extra
 from admitter.engine.quota.ledger import Pod
 
 
@@ -89,6 +90,14 @@ class SetPods(Command):
     # when each was created, in seconds since the epoch, and its name; the oldest first
     alive: tuple[Pod, ...]
     left_over: int = 0  # how many of its places no pod will take any more
+
+
+@dataclass(frozen=True, slots=True)
+class SetExtra(Command):
+    """Set what a workload that holds quota may run beyond its admission; a release takes that too."""
+
+    holder: str  # its UID; of one that holds nothing nothing is set
+    extra: Extra | None  # None: nothing, and it can't use more
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ rolled back by `Release` and `CancelEviction`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from math import inf
@@ -14,14 +14,17 @@ from typing import Any, ClassVar
 
 from admitter.engine import commands
 from admitter.engine.explain.explanation import Explanation, RefusalExplainer
+from admitter.engine.growth import resize as resize_by_extra_pods
+from admitter.engine.growth import set_extra
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
-from admitter.engine.policy import Queue, Strategy, left_behind
+from admitter.engine.policy import Strategy, left_behind
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.queue import events
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
 from admitter.engine.quota.tree import Node
+from admitter.engine.redefining import without_effect_on_others
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.resizing import only_resized, resize
 from admitter.engine.state import EngineState
@@ -51,13 +54,16 @@ class Engine:
     def changed(self) -> bool:
         """Whether a cycle could decide anything, before the time of `due`."""
         state = self._state
-        return bool(state.changed or state.reordered or state.doubtful or state.returned.changed)
+        extras = state.ledger.extras
+        idle = extras.touched or extras.doubtful
+        return bool(state.changed or state.reordered or state.doubtful or state.returned.changed or idle)
 
     @property
     def due(self) -> float | None:
         """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
         checkpoints = self._state.checkpoints.due
         ends = [*self._state.timers.values(), *self._state.returned.ends]
+        ends += [] if self.ledger.extras.due is None else [self.ledger.extras.due]
         return min(ends if checkpoints == inf else [*ends, checkpoints], default=None)
 
     @property
@@ -129,7 +135,7 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return False
-        felt = names - self._without_effect_on_others(queues, gone)
+        felt = names - without_effect_on_others(self.ledger, tree, queues, gone)
         before = tree.roots(felt, cohort_names)
         self._state.claims.drop(names, before)
         for queue in queues:
@@ -147,24 +153,6 @@ class Engine:
             self._state.redefined(name)
         self._reshaped(names, before | tree.roots(felt, cohort_names))
         return True
-
-    def _without_effect_on_others(self, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
-        """Which of some queues make no difference to others by what they are to be: before they are defined.
-
-        If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
-        that none can be evicted from it; it has nothing of its own that others could have; and it takes from
-        none without having that, which would make a difference to others. Those that are `gone` are to be
-        removed.
-        """
-        after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
-        found = set()
-        for name, queue in after.items():
-            before = self.tree.queues.get(name)
-            if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
-                found.add(name)
-            elif not self.ledger.reservations(name) and name not in self.ledger.queues_with_pending:
-                found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
-        return found
 
     def _set_weight(self, command: commands.SetWeight) -> bool:
         if self.ledger.weights.get(command.namespace, 1) == command.weight:
@@ -237,6 +225,8 @@ class Engine:
         if before is not None and before.admission == admission:
             self._state.amend(before, made)
             return before != made or checkpoint != command.checkpoint
+        if self.ledger.extras:
+            self.ledger.extras.doubtful.add(admission.queue)
         if before is not None and only_resized(before, made):
             return resize(self._state, before, made)
         self._stop_waiting(holder)
@@ -266,6 +256,9 @@ class Engine:
             self._state.reorder(reservation.queue)
         self.ledger.set_pods(holder, pods)
         return True
+
+    def _set_extra(self, command: commands.SetExtra) -> bool:
+        return set_extra(self._state, command)
 
     def _release(self, command: commands.Release) -> bool:
         holder = command.holder
@@ -359,7 +352,8 @@ class Engine:
         1. Pending reservations are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
            Those with a root for which `decides` is false wait until `resume`.
-        3. New reasons are reported.
+        3. Idle quota goes to workloads that can use more pods, or is taken back from them.
+        4. New reasons are reported.
         """
         plan, asked = Plan(), AskedRoots(decides)
         state = self._state
@@ -381,6 +375,7 @@ class Engine:
         state.claims.sort_in()
         for root in sorted(trees):
             self._decide(root, trees[root], now, plan)
+        plan.resized = resize_by_extra_pods(state, trees, asked, now)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
@@ -406,6 +401,7 @@ class Engine:
     def resume(self, decides: Callable[[Node], bool]) -> None:
         """Trees with a root for which `decides` is true are looked at from now on; new ones begin afresh."""
         state, asked = self._state, AskedRoots(decides)
+        state.ledger.extras.redefined()
         state.changed |= state.put_off
         state.put_off.clear()
         for name, pending in state.pending.items():
@@ -482,6 +478,7 @@ class Engine:
         commands.Withdraw: _withdraw,
         commands.Reserve: _reserve,
         commands.SetPods: _set_pods,
+        commands.SetExtra: _set_extra,
         commands.Release: _release,
         commands.Evict: _evict,
         commands.Displace: _displace,

@@ -43,7 +43,7 @@ class EngineState:
         self.claim_blocked = ClaimBlocked(self.preemption)
         self.inadmissible = InadmissibleClasses(self.tree, self.ledger, self.assigner, self.claim_blocked)
         selection = Selection(self.tree, self.ledger, self.pending, self.inadmissible, self.claims)
-        self.requeue = Requeue(selection)  # is told what happens, and tries again what may fit after that
+        self.requeue = Requeue(selection, self.ledger.extras)  # is told what happens, and tries again
         self.changed = selection.changed  # queues in which something could be decided
         # for which queues and namespaces nothing is evicted for a while
         self.returned = ReturnedReservations(self.ledger)
@@ -202,7 +202,11 @@ class EngineState:
                 self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
 
     def requeue_due(self, now: float) -> None:
-        """Time has passed: timers are due, back-offs begin and end, and checkpoints begin to count."""
+        """Time has passed: timers are due, back-offs begin and end, and checkpoints begin to count.
+
+        And some may grow now.
+        """
+        self.ledger.extras.turn(now)
         for holder, checkpoint in self.checkpoints.turn(now):
             held = self.ledger.held(holder)
             if held is not None:

@@ -9,6 +9,7 @@ since its nomination.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from admitter.engine.growth import Resizing
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
@@ -65,6 +66,8 @@ class Plan:
     # UIDs of waiting workloads that were evicted, and may evict again what could come back: what they use now
     # is not what it was
     restored: list[str] = field(default_factory=list)
+    # workloads that get more extra pods, or lose some
+    resized: list[Resizing] = field(default_factory=list)
 
     def cancel_eviction(self, victim: str) -> None:
         """An eviction of this plan is not needed any more."""
@@ -337,7 +340,10 @@ class TreeCycle:
         requeued: set[str] = set()
         if not ledger.pending_reservations:
             return requeued
-        for pending in sorted(self._pending_reservations(), key=ledger.turn):
+        in_turn = sorted(self._pending_reservations(), key=ledger.turn)
+        if ledger.extras:
+            ledger.keep_rooms(in_turn)  # what is free goes by turns, whichever was made first
+        for pending in in_turn:
             if ledger.redeems(pending):
                 workload = pending.workload
                 ledger.drop_pending(workload.uid)

@@ -13,6 +13,7 @@ from admitter.api.cluster_queue import StopPolicy
 from admitter.cache.views import at, timestamp
 from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.tenant import cluster_queue_of, obstacle_of, told_of
+from admitter.policy.growing import extra_usage
 from admitter.policy.held import left_of
 from admitter.policy.priorities import CLASS_FIELD
 from admitter.policy.snapshot import Facts
@@ -105,7 +106,7 @@ def _of_others(known: Facts, queue: str, cells: Cells) -> Iterator[tuple[tuple[s
     own: dict[tuple[str, str], int] = {}
     for view in known.views["workloads"].values():
         if view.admission is not None and view.admission.queue == queue:
-            for key, amount in left_of(view.admission, view).usage:
+            for key, amount in (*left_of(view.admission, view).usage, *extra_usage(view)):
                 own[key] = own.get(key, 0) + amount
     for key, each in cells.items():
         most, free = (to_amount(key[1], each[field]) for field in ("max", "free"))

@@ -87,6 +87,7 @@ _CALLS: Final[Mapping[str, type[Call]]] = {
     "withdraw": commands.Withdraw,
     "reserve": commands.Reserve,
     "set_pods": commands.SetPods,
+    "extra": commands.SetExtra,
     "release": commands.Release,
     "evict": commands.Evict,
     "displaced": commands.Displace,
@@ -153,6 +154,7 @@ def plan_record(plan: Plan) -> Json:
         "restored": plan.restored,
         "passed": {uid: (passed.workload.uid, passed.rule) for uid, passed in plan.passed.items()},
         "planned": plan.planned,
+        "resized": [(each.holder, each.extra.granted, each.extra.kept) for each in plan.resized],
         "refusals": plan.refusals,
     }
     recorded: Json = orjson.loads(

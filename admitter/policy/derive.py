@@ -22,6 +22,7 @@ from admitter.names import (
 )
 from admitter.policy.catalog import Catalog
 from admitter.policy.fewer_pods import fewest, least_wanted
+from admitter.policy.growing import living, most
 from admitter.policy.held import held
 from admitter.policy.injection import original_template
 from admitter.policy.priorities import CLASS_FIELD, pods_class, priority_of
@@ -74,8 +75,8 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     if job.problem:
         return False
     admitted = {each.name: each for each in workload.admission.pod_sets}
-    counts, least = held(workload), least_wanted(job)
-    if any(name not in counts or count > counts[name] for name, count in least.items()):
+    counts, least, extra = held(workload), least_wanted(job), living(workload)
+    if any(name not in counts or count > counts[name] + extra for name, count in least.items()):
         return False
     if not job.suspended or job.selects_itself:
         return not job.suspended
@@ -158,6 +159,7 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
         _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
         for each in job.sets
     ]
+    most(job)
     least = fewest(job)
     if least is not None:
         made = [each | {"minCount": least} for each in made]

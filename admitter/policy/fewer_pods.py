@@ -6,7 +6,11 @@ so that the Job asks for all of its pods again (docs/design/fewer-pods.md).
 
 from admitter.cache.parallelism import number
 from admitter.cache.views import JobView, Json, WorkloadView
-from admitter.names import MIN_PARALLELISM_ANNOTATION, PARALLELISM_ANNOTATION
+from admitter.names import (
+    GRANTED_PARALLELISM_ANNOTATION,
+    MIN_PARALLELISM_ANNOTATION,
+    PARALLELISM_ANNOTATION,
+)
 from admitter.policy.held import wanted
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -45,9 +49,13 @@ def lowering(job: JobView, admitted: int) -> tuple[Json, Json]:
 
 
 def raising(job: JobView) -> tuple[Json, Json]:
-    """The same for the end of that: nothing if it was started with all."""
+    """The same for the end of that: nothing if it was started with all, and has not grown."""
     original = job.spec.get("original")
-    return ({PARALLELISM_ANNOTATION: None}, {"parallelism": original}) if original is not None else ({}, {})
+    if original is None:
+        return {}, {}
+    noted = [PARALLELISM_ANNOTATION]
+    noted += [GRANTED_PARALLELISM_ANNOTATION] if job.spec.get("applied") is not None else []
+    return dict.fromkeys(noted), {"parallelism": original}
 
 
 def is_lowered(job: JobView) -> bool:

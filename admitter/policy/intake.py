@@ -18,7 +18,8 @@ from admitter.client.store import Key
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
-from admitter.policy import held, pod_groups
+from admitter.engine.quota.extras import Extra
+from admitter.policy import growing, held, pod_groups
 from admitter.policy.gate import Gate, Waiting
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -79,6 +80,7 @@ class Intake:
             if is_given_back(workload):
                 self._engine.apply(commands.ReturnReservation(uid))
             self._reserve(workload, job, workload.admission)
+            self._grow(workload, growing.extra_of(workload, job, pauses=pauses))
             return None
         self._engine.apply(commands.Release(uid))
         if workload.finished:
@@ -102,6 +104,8 @@ class Intake:
             self._engine.apply(commands.ReturnReservation(workload.uid))
         self._engine.apply(commands.Withdraw(workload.uid))
         self._engine.apply(commands.SetPods(workload.uid, ()))
+        known = self._engine.ledger.extras.get(workload.uid)
+        self._grow(workload, growing.orphaned(known) if known is not None and known.granted else None)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
         try:
@@ -126,6 +130,11 @@ class Intake:
         if workload.evicting:
             self._go(workload, admission)
         self._set_pods(workload)
+
+    def _grow(self, workload: WorkloadView, extra: Extra | None) -> None:
+        """Take in what a Workload may run beyond its admission: nothing, of most."""
+        if extra is not None or self._engine.ledger.extras.get(workload.uid) is not None:
+            self._engine.apply(commands.SetExtra(workload.uid, extra))
 
     def _go(self, workload: WorkloadView, admission: Admission) -> None:
         """The eviction of a Workload has started; if it was preempted, planned use no longer counts it."""

@@ -70,7 +70,7 @@ def waiting_message(refusal: Refusal, queue: str = "", use: Use | None = None) -
         case Reason.NOTHING_REQUESTED:
             return f"requests none of what {queue} covers: {resources}"
         case Reason.PREEMPTING:
-            return f"its place in {queue} is kept: it starts when what is being evicted has ended"
+            return f"its place in {queue} is kept: it starts when victims or extra pods have ended"
         case Reason.PREEMPTION_BACKED_OFF if refusal.back_off is not None:
             waits = f"its turn in {queue} comes after all others"
             waits = _shortage(refusal, queue, use) if refusal.asked else waits

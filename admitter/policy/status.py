@@ -5,6 +5,7 @@ resource version that was decided on, so that nothing newer is overwritten.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from math import ceil
 from typing import Final
@@ -18,6 +19,7 @@ from admitter.api.conditions import (
     PendingReason,
 )
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
+from admitter.cache.resize_status import ResizeStatus
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import Json, WorkloadView, at, seconds, timestamp
 from admitter.convert.workloads import admission_json
@@ -25,6 +27,8 @@ from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.policy.defects import HARMLESS
 from admitter.policy.fewer_pods import fewer
+from admitter.policy.growing import admitted_pods
+from admitter.policy.growing import words as resize_words
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.policy.run_time import over_message, run_time_json
@@ -87,7 +91,7 @@ def admitted(
     changes += _end_of_pending_eviction(workload, "admitted again", now)
     fields: Json = {"admission": _decided(admission, term), "preemption": None}
     fields |= {"message": with_fewer} if with_fewer else {}
-    fields |= {"held": None} if workload.status.get("held") else {}
+    fields |= _all_given_back(workload)
     fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
@@ -237,7 +241,7 @@ def released(workload: WorkloadView, now: datetime) -> Json:
         condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
-    fields: Json = {"held": None} if workload.status.get("held") else {}
+    fields = _all_given_back(workload)
     return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None, **fields)
 
 
@@ -268,9 +272,35 @@ def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: 
     return _patch(workload, Step.FINISH, changes, preemption=None)
 
 
-def holding(workload: WorkloadView, held: list[Json]) -> Json:
-    """An admitted Workload holds quota for so many pods of each pod set from here on."""
-    return _of_version(workload, {"held": held})
+def _all_given_back(workload: WorkloadView) -> Json:
+    """What says for how many pods a Workload holds quota goes with its admission."""
+    return {name: None for name in ("held", "resize") if workload.status.get(name)}
+
+
+def holding(workload: WorkloadView, held: list[Json] | None, resize: ResizeStatus | None = None) -> Json:
+    """An admitted Workload holds quota for so many pods of each pod set from here on; None: as before."""
+    fields: Json = {"held": held} if held is not None else {}
+    return _of_version(workload, fields | (_resize(workload, resize) if resize is not None else {}))
+
+
+def resized(workload: WorkloadView, resize: ResizeStatus, term: tuple[int, int], now: datetime) -> Json:
+    """An admitted Workload may run so many pods from here on, or has to end some; `term` as of `admitted`."""
+    shard, epoch = term
+    told = _resize(workload, now_changed(resize, now))
+    return _of_version(workload, told | {"admission": {"epoch": epoch, "shard": shard or None}})
+
+
+def now_changed(resize: ResizeStatus, now: datetime) -> ResizeStatus:
+    """The same, decided now."""
+    return replace(resize, changed=now.timestamp())
+
+
+def _resize(workload: WorkloadView, resize: ResizeStatus) -> Json:
+    assert workload.admission is not None
+    said = {"wanted": resize.wanted, "granted": resize.granted, "changedAt": timestamp(at(resize.changed))}
+    if workload.evict_at is not None:
+        return {"resize": said}  # its message tells of that
+    return {"resize": said, "message": resize_words(resize, admitted_pods(workload.admission))}
 
 
 def remembered(workload: WorkloadView, ended: list[Json]) -> Json:

@@ -15,7 +15,7 @@ class Event(NamedTuple):
     """Something that happened to a workload."""
 
     time: float  # when, in seconds since the epoch
-    kind: str  # `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted` or `Finished`
+    kind: str  # `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted`, `Resized` or `Finished`
     key: Key  # namespace and name of the Workload
     queue: str  # the ClusterQueue
     reason: str  # one word

@@ -30,6 +30,7 @@ from admitter.policy.priorities import value_now, valued
 from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
+from admitter.simulate import growth
 from admitter.simulate.items import End, Event, Item, Key, Run
 from admitter.simulate.made_anew import ends_evicted, wait_again
 from admitter.simulate.readiness import REASON as NOT_READY
@@ -233,6 +234,7 @@ class Lifecycles:
         for workload, admission in plan.admissions:
             item = self.items[workload.uid]
             self._admit(item, admission, now)
+            growth.begin(self._engine, item, now)
             yield _event(now, "Admitted", item, "Admitted")
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
@@ -245,6 +247,9 @@ class Lifecycles:
                 case Step.EVICT:
                     yield self._preempt(now, item, eviction.preemptor.uid)
                 # The new preemptor of a pending eviction is in the ledger, and the time stays.
+
+        for item in growth.carry_out(self._engine, self.items, plan.resized):
+            yield _event(now, "Resized", item, "Resized")
 
     def start_evictions(self, now: float) -> Iterator[Event]:
         """Start the pending evictions with a grace period that is over."""

@@ -11,6 +11,7 @@ from admitter.engine.model import Admission, FlavorResource
 from admitter.policy.lifecycle import Phase
 from admitter.quantities.amounts import display, to_amount, to_quantity
 from admitter.quantities.durations import written_duration
+from admitter.simulate.growth import pods_beside
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
 from admitter.simulate.simulator import Simulator
@@ -43,12 +44,17 @@ def event_json(event: Event) -> Json:
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
     items = sorted(simulator.items.values(), key=lambda item: item.view.key)
     positions, borrowing, real = _positions(simulator), _borrowing(simulator), simulator.engine.capacity.real
+    extra = {uid: pods_beside(simulator.engine, item) for uid, item in simulator.items.items()}
     over = {holder for name in simulator.elastic_queue_names() for holder in real(name).holders()}
     return {
         "start": timestamp(simulator.start),
         "end": timestamp(simulator.now),
         "makespan": makespan(simulator),
-        "workloads": [_workload_json(item, simulator.now, positions, borrowing, over) for item in items],
+        "workloads": [
+            _workload_json(item, simulator.now, positions, borrowing, over)
+            | {"extraPods": extra[item.view.uid]}
+            for item in items
+        ],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
         "endless": _endless_json(simulator),
@@ -203,7 +209,7 @@ def workload_table(result: Json) -> Table:
             written_duration(row["waited"]),
             written_duration(seconds(row["started"]) - start) if row["started"] else "",
             ", ".join(flavors),
-            row["pods"],
+            row["pods"] + row["extraPods"],
             row["evictions"] or "",
         )
         table.add_row(*map(visible, cells))

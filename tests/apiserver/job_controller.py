@@ -17,6 +17,8 @@ STOP_SECONDS = 3.0
 COUNT_SECONDS = 1.0
 """So long after pods have ended the status of their suspended Job says so, as the real one has it."""
 JOB_LABEL = "batch.kubernetes.io/job-name"
+GRANTED = "admitter.dev/granted-parallelism"
+"""Only Jobs with this annotation follow their parallelism while they run: others are left as they began."""
 
 
 class JobController:
@@ -33,13 +35,15 @@ class JobController:
         self.spread: Callable[[Json], float] = lambda _: 0.0
         self._server = server
         self._made = 0
+        self._ending: set[str] = set()  # the paths of pods that take their time to end
         server.policies.append(_fixed_template)
         server.listen(self._changed)
 
     def _changed(self, plural: str, before: Json | None, after: Json | None) -> None:
         if plural != "jobs" or after is None:
             return
-        if before is None or before["spec"].get("suspend") != after["spec"].get("suspend"):
+        told = ("suspend", "parallelism")
+        if before is None or any(before["spec"].get(name) != after["spec"].get(name) for name in told):
             self._later(ACT_SECONDS, after, self._act)
 
     def _later(self, seconds: float, job: Json, act: Callable[[Json], None]) -> None:
@@ -72,6 +76,29 @@ class JobController:
                     self._later(self.lasts(job) + place * spread, job, partial(self._ended, path=name))
             else:
                 self._later(self.lasts(job), job, lambda now: self._finished(now, names))
+
+        elif not suspended and GRANTED in (job["metadata"].get("annotations") or {}):
+            self._scale(job)
+
+    def _scale(self, job: Json) -> None:
+        """A Job that runs is to have more pods, or fewer: these take a while to end."""
+        stay = [path for path in self._pods(job) if path not in self._ending]
+        count = min(job["spec"]["parallelism"], job["spec"]["completions"] - _succeeded(job))
+        for _ in range(count - len(stay)):
+            self._make_pod(job)
+        for path in set(self._pods(job)) - self._ending - set(stay):
+            self._later(self.lasts(job), job, partial(self._ended, path=path))
+        for path in stay[count:]:
+            self._ending.add(path)
+            self._later(STOP_SECONDS, job, partial(self._has_ended, path=path))
+        if count != len(stay):
+            self._say(job, {"active": count, "terminating": len(self._pods(job)) - count})
+
+    def _has_ended(self, job: Json, path: str) -> None:
+        self._ending.discard(path)
+        if path in self._pods(job):
+            self._server.remove(path)
+            self._say(job, {"terminating": len(set(self._pods(job)) & self._ending)})
 
     def _stopped(self, job: Json) -> None:
         for path in self._pods(job):

@@ -66,9 +66,11 @@ class Books:
             self.admissions[name] += 1
         use: Counter[Use] = Counter()
         held = {each["name"]: each["count"] for each in status.get("held", ())}
+        granted = status.get("resize", {}).get("granted", 0)  # with extra pods, of a Job with one pod set
+        extra = max(0, granted - sum(each["count"] for each in admission["podSets"]))
         for pod_set in admission["podSets"]:
             count = max(1, pod_set["count"])
-            pods = held.get(pod_set["name"], count)
+            pods = held.get(pod_set["name"], count) + extra
             for resource, quantity in pod_set["usage"].items():
                 use[pod_set["flavors"][resource], resource] += whole(quantity) / count * pods
         self._holding[name] = use

@@ -35,7 +35,7 @@ class Scene:
         self.describe()
         parts, transport = cast("Any", None), cast("Transport", self)
         held = HeldPods(self.world, transport, clock)
-        self.jobs = Jobs(self.world, parts, parts, parts, parts, held, transport)
+        self.jobs = Jobs(self.world, parts, parts, parts, parts, held, parts, transport)
 
     def describe(self) -> None:
         """The objects are read anew, by a JobKind that has just changed."""

@@ -16,6 +16,7 @@ from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from admitter.engine.model import Admission
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, QUEUE_LABEL, SERVICE_ACCOUNT
+from admitter.policy.growing import extra_usage
 from admitter.policy.held import left_of
 from admitter.quantities.amounts import to_amount
 from tests.apiserver.job_controller import JobController, is_live, is_owned
@@ -174,8 +175,14 @@ class Scene:
     def used(self, queue: str) -> int:
         """Thousandths of a CPU that are admitted in a queue."""
         views = self.parsed(parse_workload, self.server.objects["workloads"].values())
-        admissions = [self.held(view) for view in views if view.admission is not None and not view.finished]
-        return sum(amount for each in admissions if each.queue == queue for _, amount in each.usage)
+        holding = [view for view in views if view.admission is not None and not view.finished]
+        usages = [
+            each.usage + extra_usage(view)
+            for view in holding
+            for each in (self.held(view),)
+            if each.queue == queue
+        ]
+        return sum(amount for usage in usages for _, amount in usage)
 
     def parsed(self, parse: Callable[[Json], T], objects: Iterable[Json]) -> list[T]:
         """Views of objects; each version of one is parsed once."""

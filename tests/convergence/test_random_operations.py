@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from admitter.names import MIN_PARALLELISM_ANNOTATION
+from admitter.names import MAX_PARALLELISM_ANNOTATION, MIN_PARALLELISM_ANNOTATION
 from tests.apiserver.loop import run
 from tests.apiserver.server import FAULTS, Fate
 from tests.convergence.scene import CLASSES, JOBS, TEAM, Scene
@@ -41,10 +41,18 @@ def operate(scene: Scene, random: Random, number: int) -> None:
             if pods > 1 and random.random() < 0.3:
                 annotations = {MIN_PARALLELISM_ANNOTATION: str(random.randint(1, pods))}
                 scene.server.write(f"{JOBS}/job-{number}", {"metadata": {"annotations": annotations}})
+            if random.random() < 0.3:
+                grows(scene, f"job-{number}", pods, random.randint(1, 3))
         case "delete":
             scene.delete(random.choice(jobs))
         case _:
             pause(scene, random.choice(workloads)[1], active=random.random() < 0.3)
+
+
+def grows(scene: Scene, job: str, pods: int, more: int) -> None:
+    """A Job can use more pods, and has work for them."""
+    body = {"metadata": {"annotations": {MAX_PARALLELISM_ANNOTATION: str(pods + more)}}}
+    scene.server.write(f"{JOBS}/{job}", body | {"spec": {"completions": pods + 2 * more}})
 
 
 def pause(scene: Scene, workload: str, *, active: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.engine.scenarios import cases
-from tests.engine.scenarios.checks import checks
+from tests.engine.scenarios.all_checks import checks
 from tests.engine.scenarios.generator import PARTS, scenario, without_limits
 from tests.engine.scenarios.playing import play
 from tests.engine.scenarios.starving import starves

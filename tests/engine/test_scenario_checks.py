@@ -1,11 +1,14 @@
 """Each check of random scenarios notices an engine that breaks its rule."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
+from admitter.engine import growth
 from admitter.engine.cycle import Engine
+from admitter.engine.growth import Growth, Resizing
 from admitter.engine.preemption import within_queue
 from admitter.engine.queue.events import UsageShrank
 from admitter.engine.queue.pending import PendingQueue
@@ -13,7 +16,7 @@ from admitter.engine.queue.requeue import TABLE
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.lines import ANY_RANK
 from admitter.engine.tree_cycle import TreeCycle
-from tests.engine.scenarios.checks import checks
+from tests.engine.scenarios.all_checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
 
@@ -53,6 +56,23 @@ def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TreeCycle, "_redeem", lambda *_: set())
 
 
+def _nothing_shrinks(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Growth, "_shrink", lambda _: [])
+
+
+def _all_shrink(patch: pytest.MonkeyPatch) -> None:
+    def shrink(made: Growth) -> list[Resizing]:
+        extras = made._extras
+        found = ((uid, extras.get(uid)) for uid in extras.granted(made._members))
+        return [Resizing(uid, replace(extra, kept=0)) for uid, extra in found if extra and extra.kept]
+
+    patch.setattr(Growth, "_shrink", shrink)
+
+
+def _all_grow(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(growth, "_room", lambda _book, _shape, most: most)
+
+
 @pytest.mark.parametrize(
     ("rule", "breaking"),
     [
@@ -64,6 +84,9 @@ def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
         ("rebuilt", _places_are_forgotten),
         ("rebuilt", _nothing_is_woken),
         ("reasons", _nothing_is_told),
+        ("extra", _nothing_shrinks),
+        ("extra", _all_shrink),
+        ("extra", _all_grow),
     ],
 )
 def test_a_check_notices_an_engine_that_breaks_its_rule(

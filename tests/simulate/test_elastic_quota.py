@@ -227,5 +227,5 @@ def test_one_cycle_shows_which_victim_goes_for_which_preemptor(tmp_path: Path) -
     assert states(result) == {"victim": "Preempted", "preemptor": "Pending"}
     assert rows(result)["preemptor"]["reason"] == "Preempting"
     assert rows(result)["preemptor"]["message"] == (
-        "its place in ElasticQuota b/quota is kept: it starts when what is being evicted has ended"
+        "its place in ElasticQuota b/quota is kept: it starts when victims or extra pods have ended"
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.cache.preemption_status import PreemptionStatus
+from admitter.cache.resize_status import resize_of
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
@@ -29,10 +30,12 @@ from admitter.controllers.workload.reservation_writer import ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.controllers.workload.writes import REFUSED_SECONDS, StatusWrites
 from admitter.engine import model
+from admitter.engine.growth import Resizing
 from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import Plan, PlannedEviction
 from admitter.policy import status
 from admitter.policy.gate import Gate
+from admitter.policy.growing import decided
 from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
 from admitter.policy.messages import passing_message, receipt_message, workload_title
 from admitter.policy.run_time import admitted_message, run_time_json
@@ -42,6 +45,7 @@ IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
 
 NOT_ADMITTED: Final = "admission not written"
 NOT_EVICTED: Final = "eviction not written"
+NOT_RESIZED: Final = "number of pods not written"
 NOT_AMENDED: Final = "end of a grace period not written"
 
 
@@ -78,6 +82,10 @@ class DecisionWriter:
             generation = self.reservations.generation(preemptor, keys[preemptor])
             work = self._evict(keys[uid], eviction, generation, self.feed.writing.get(uid))
             self._begin(group, uid, work, "to evict")
+        for resizing in plan.resized:
+            uid = resizing.holder
+            earlier = self.feed.writing.get(uid)
+            self._begin(group, uid, self._resize(keys.get(uid), resizing, earlier), "to resize")
 
     def amend(self, group: asyncio.TaskGroup, victim: WorkloadView, by: PreemptionStatus | None) -> None:
         """Begin to write the new preemptor of a pending eviction; None: that the eviction is cancelled."""
@@ -136,6 +144,34 @@ class DecisionWriter:
         self.reasons.admitted(await self.writes.patch(view, body, IN_TIME))
         if limit.words:
             self.reasons.tell_limit(view, limit.words)
+
+    async def _resize(self, key: Key | None, resizing: Resizing, earlier: asyncio.Task[None] | None) -> None:
+        """Write how many pods a Workload may run, once what is being written of it is; the Job comes next."""
+        uid = resizing.holder
+        if key is None:
+            return  # it is gone
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        try:
+            async with self.writes.slots:
+                await self._write_resize(key, resizing)
+            self.reasons.failures.over(key, NOT_RESIZED)
+        except ClusterError as error:
+            await self._failed(NOT_RESIZED, key, uid, error, holds=True)
+        finally:
+            self.feed.settle(key, uid)
+
+    async def _write_resize(self, key: Key, resizing: Resizing) -> None:
+        view = self.world.workloads.get(key)
+        if view is None or view.uid != resizing.holder or view.admission is None or view.evicting:
+            return
+        term = self.world.shards.epoch_of(view.admission.queue)
+        resize = decided(view.admission, resizing.extra)
+        now = resize_of(view)
+        if term is None or (resize.shrinks and (now is None or now.granted != resize.granted)):
+            return  # another process decides; or what was to shrink was never written
+        body = status.resized(view, resize, term, self.writes.now())
+        await self.writes.patch(view, body, IN_TIME)
 
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
@@ -205,11 +241,16 @@ class DecisionWriter:
         if not (view.evicting or written.evicting):  # its change tells that an eviction begins
             self.reasons.evicted(written)
 
-    async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
-        """A write has failed: find out what is true, and do not write the same again at once."""
+    async def _failed(
+        self, what: str, key: Key, uid: str, error: ClusterError, *, holds: bool = False
+    ) -> None:
+        """A write has failed: find out what is true, and do not write the same again at once.
+
+        What `holds` quota may get more by a write that comes late, unlike what does not wait any more.
+        """
         self.reasons.failed(what, key, error)
         self._pause(uid, error)
-        await self.writes.resolve(key, uid, lost=is_outcome_unknown(error))
+        await self.writes.resolve(key, uid, lost=is_outcome_unknown(error), holds=holds)
 
     def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it.

@@ -29,6 +29,7 @@ from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.pod_jobs import GroupJobs, evicted_end, has_had_its_time, is_group
 from admitter.controllers.workload.pod_writes import stop
+from admitter.controllers.workload.resizes import Resizes
 from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
 from admitter.engine.model import Flavor
 from admitter.names import (
@@ -42,6 +43,7 @@ from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
 from admitter.policy.fewer_pods import is_lowered
+from admitter.policy.growing import shrinks
 from admitter.policy.held import missing
 from admitter.policy.injection import start_patch
 from admitter.policy.pod_groups import lapsed_of
@@ -66,6 +68,7 @@ class Jobs:
     marks: Marks
     eviction: Evictions
     held: HeldPods
+    resizes: Resizes
     transport: Transport
 
     def __post_init__(self) -> None:
@@ -86,7 +89,7 @@ class Jobs:
             return (OTHER,)
         if workload.finished:
             return (OTHER,) if is_group(workload) or _is_unfinished(job, workload) else None
-        if job.finished or workload.evicting:
+        if job.finished or workload.evicting or shrinks(workload):
             return (GIVES_BACK,)
         return (STARTS,) if workload.admission is not None and job.suspended else (OTHER,)
 
@@ -273,6 +276,7 @@ class Jobs:
             await self._start(job, workload)
         else:
             await self._tell_when(job, workload)
+            await self.resizes.converge(job, workload)
             await self.held.converge(job, workload)
 
     async def _group_admitted(self, job: JobView, workload: WorkloadView) -> None:

@@ -128,11 +128,12 @@ class StatusWrites:
     async def read(self, key: Key) -> WorkloadView:
         return self.world.read_workloads.take(await self.transport.get(workload_path(key)))
 
-    async def resolve(self, key: Key, uid: str, *, lost: bool) -> None:
+    async def resolve(self, key: Key, uid: str, *, lost: bool, holds: bool = False) -> None:
         """Read a Workload after a write that failed, for as long as it takes.
 
         If the write is `lost`, the API server may still carry it out. Then the Workload gets a new version,
-        so that the write fails; only then can another workload have the quota.
+        so that the write fails; only then can another workload have the quota. So it is also with what
+        `holds` quota, if it was to get more.
         """
 
         def tell(state: RetryCallState) -> None:
@@ -142,13 +143,14 @@ class StatusWrites:
 
         retried = retry_if_exception_type(ClusterError)
         retrying = AsyncRetrying(retry=retried, wait=wait_fixed(PAUSE_SECONDS), before_sleep=tell)
-        await retrying(self._resolve, key, uid, lost=lost)
+        await retrying(self._resolve, key, uid, lost=lost, holds=holds)
 
-    async def _resolve(self, key: Key, uid: str, *, lost: bool) -> None:
+    async def _resolve(self, key: Key, uid: str, *, lost: bool, holds: bool) -> None:
         path, workloads = workload_path(key), self.world.read_workloads
         try:
             raw = await self.transport.get(path)
-            if lost and raw["metadata"]["uid"] == uid and not workloads.read(raw).admission:
+            same = raw["metadata"]["uid"] == uid
+            if lost and same and (holds or not workloads.read(raw).admission):
                 version = raw["metadata"]["resourceVersion"]
                 metadata = {"resourceVersion": version, "annotations": {RETURNED_ANNOTATION: version}}
                 raw = await self.transport.patch(path, {"metadata": metadata})

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from admitter.engine.queue import events
 from admitter.engine.queue.selection import Selection
+from admitter.engine.quota.extras import Extras
 
 Rule = Callable[[Selection, Any], set[str]]
 """Requeues the classes that an event of a certain type concerns; returns their queues."""
@@ -113,8 +114,9 @@ _OF_USE: Final = (events.UsageShrank, events.UsageGrew)  # the events with such 
 class Requeue:
     """Takes events, and requeues by the table."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, extras: Extras) -> None:
         self._selection = selection
+        self._extras = extras  # is told where something may have become idle
         self._rules = {event: [partial(rule, selection) for rule in rules] for event, rules in TABLE.items()}
         self._without_preemption = {
             event: [partial(rule, selection) for rule in rules if rule not in BY_PREEMPTION]
@@ -123,6 +125,8 @@ class Requeue:
 
     def __call__(self, event: events.Event) -> set[str]:
         """Requeue what an event concerns; returns the queues of that."""
+        if self._extras:
+            self._tell_of_idle(event)
         rules = self._rules
         if isinstance(event, _OF_USE) and not self._selection.is_preempting(event.queue):
             rules = self._without_preemption
@@ -133,3 +137,9 @@ class Requeue:
                 names |= found
         self._selection.changed |= names
         return names
+
+    def _tell_of_idle(self, event: events.Event) -> None:
+        if isinstance(event, events.Redefined):
+            self._extras.redefined()
+        elif not isinstance(event, events.RoundBegan):
+            self._extras.touch(event.queue)

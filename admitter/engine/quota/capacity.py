@@ -4,6 +4,9 @@ The places of a queue's pods are sorted: older first, then smaller requests, the
 pod yet come last, by admission; places of pods that have ended for good are as old as the admission. From the
 first one with which the sum of any resource exceeds the queue's `min`, all are over quota. So the newest go
 over first, and what happens to a newer pod never changes what an older one is.
+
+Extra pods (`extras`) have no place among these: the newest pods of a workload, beyond its admission. They are
+over quota always, and by the plan they do not exist.
 """
 
 from collections import Counter
@@ -83,6 +86,8 @@ class Capacity:
             if not (planned and self._ledger.evicting(reservation.holder))
         ]
         made = self._work_out(queue, found)
+        if not planned and self._ledger.extras:
+            self._mark_extra(found, made)
         self._kept[queue, planned] = (revision, definition, made)
         return made
 
@@ -111,19 +116,51 @@ class Capacity:
                 standing.largest[key] = max(standing.largest.get(key, 0), amount)
         return standing
 
+    def _mark_extra(self, found: Iterable[Reservation], standing: Standing) -> None:
+        """Say of extra pods, those that are there and those that come, that they are over quota."""
+        known = {excess.reservation.holder: excess for excess in standing.excesses}
+        for reservation in found:
+            if not self._extra(reservation.holder):
+                continue
+            alive = self._ledger.pods(reservation.holder).alive
+            places = _count(reservation)
+            names, before = frozenset(name for _, name in alive[places:]), known.get(reservation.holder)
+            pods, coming = (before.pods, before.coming) if before is not None else (frozenset(), False)
+            newest = (inf, reservation.since, (), "", reservation.holder)
+            known[reservation.holder] = OverQuotaUse(
+                reservation, newest, pods | names, coming or len(alive) >= places
+            )
+        by_age = sorted(known.values(), key=lambda excess: excess.newest, reverse=True)
+        standing.excesses[:] = by_age
+
+    def _extra(self, holder: str) -> int:
+        """How many extra pods of a workload may live."""
+        extra = self._ledger.extras.get(holder)
+        return extra.granted if extra is not None else 0
+
     def _places_of(self, reservation: Reservation) -> tuple[Places, ...]:
         """The places of a reservation, worked out when it or its pods have changed."""
         pods = self._ledger.pods(reservation.holder)
         kept = self._places.get(reservation.holder)
         if kept is not None and kept[0] is reservation and kept[1] is pods:
             return kept[2]
-        made = tuple(_places(reservation, pods))
+        # It is worked out anew when it comes to have extra pods: `set_extra` forgets it.
+        own = (
+            Pods(pods.alive[: _count(reservation)], pods.left_over)
+            if self._extra(reservation.holder)
+            else pods
+        )
+        made = tuple(_places(reservation, own))
         self._places[reservation.holder] = (reservation, pods, made)
         return made
 
     def forget(self, holder: str) -> None:
         """A holder holds nothing any more."""
         self._places.pop(holder, None)
+
+
+def _count(reservation: Reservation) -> int:
+    return sum(each.count for each in reservation.admission.pod_sets)
 
 
 def _places(reservation: Reservation, known: Pods) -> Iterator[Places]:

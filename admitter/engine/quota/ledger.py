@@ -14,6 +14,7 @@ from typing import Final
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.displaced import Displacements
+from admitter.engine.quota.extras import Extras
 from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
@@ -96,6 +97,7 @@ class Ledger:
         self._tree = tree
         self.real = Book(tree)  # real use
         self.planned = Book(tree)  # planned use
+        self.extras = Extras(self.real)  # what runs on idle quota
         self.pending_reservations: dict[str, PendingReservation] = {}  # by the UID of the preemptor
         # for which workload another one was evicted, also once that one is gone
         self.displacements = Displacements()
@@ -282,6 +284,7 @@ class Ledger:
             if not in_queue:
                 del self._in_queue[reservation.queue]
             self.real.add(reservation.queue, reservation.usage, -1)
+            self.extras.drop(holder)
             if self._evicting.pop(holder, None) is None:
                 self._line_up(reservation, -1)
                 self._plan(reservation, -1)
@@ -434,6 +437,7 @@ class Ledger:
 
     def keep_rooms(self, reservations: Iterable[PendingReservation]) -> None:
         """Count the rooms of pending reservations as in use, also of those made until `free_rooms`."""
+        self.free_rooms()
         self._rooms = {}
         for pending in reservations:
             self._keep_room(pending)
@@ -456,17 +460,25 @@ class Ledger:
     def _room_of(self, pending: PendingReservation) -> Usage:
         """The room of a pending reservation: what its victims that are gone have left for it.
 
-        A reservation without victims has no room of its own: it waits for what others leave.
+        A reservation without victims has no room of its own: it waits for what others leave. Where extra pods
+        run it may wait for these, and has what is free now.
         """
         victims = self.displacements.victims(pending.workload.uid)
         if not victims:
-            return ()
+            return self._free_beside_extras(pending) if self.extras else ()
         coming: dict[FlavorResource, int] = {}
         for victim in victims:
             if victim in self._evicting:
                 for key, amount in self._reservations[victim].usage:
                     coming[key] = coming.get(key, 0) + amount
         return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in pending.usage)
+
+    def _free_beside_extras(self, pending: PendingReservation) -> Usage:
+        members = self._tree.members(self._tree.root(pending.queue))
+        if not self.extras.any_in(members):
+            return ()
+        cells = ((key, amount, self.real.cell(pending.queue, key)) for key, amount in pending.usage)
+        return tuple((key, max(0, min(amount, cell.room()))) for key, amount, cell in cells)
 
     def redeems(self, pending: PendingReservation) -> bool:
         """Whether the workload can be admitted now: it fits real use, beside the rooms of others."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from admitter.api.conditions import WorkloadState
+from admitter.cache.resize_status import resize_of
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import WorkloadView
 from admitter.engine.explain.explanation import Amounts, Explanation
@@ -14,6 +15,8 @@ from admitter.insight.explain.explainer import Answer, Other, binding, is_hopele
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
+from admitter.policy.growing import admitted_pods
+from admitter.policy.growing import words as resize_words
 from admitter.policy.held import left_of
 from admitter.policy.messages import flavor_sentence, node_title, pod_set_title, queue_title
 from admitter.policy.snapshot import Snapshot
@@ -71,6 +74,9 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
             pods = f"{pod_set.count} of " if pod_set.count < whole else ""
             pods += f"{whole} {'pod' if whole == 1 else 'pods'}"
             yield f"  holds {used or 'nothing that is limited'} for {pods}, since {since}"
+        resize = resize_of(workload)
+        if resize is not None:
+            yield f"  {resize_words(resize, admitted_pods(workload.admission))}"
         if workload.evicting:
             yield f"  {workload.condition('Evicted').get('message', '')}"
         elif answer.ends is not None:

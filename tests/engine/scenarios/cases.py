@@ -1,7 +1,7 @@
 """What a scenario consists of: definitions, and what happens one after the other. Immutable values."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import NO_TERMS, Cohort, PreemptionPolicy, Queue, Quota
@@ -119,7 +119,20 @@ class Save:
     ago: int
 
 
-OfOne = End | Delete | Withdraw | Change | Revalue | Resize | Save
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """One of those that run could use more pods than it was admitted with.
+
+    Attributes:
+        which: which of them, by the order of their UIDs, round and round.
+        pods: how many more.
+    """
+
+    which: int
+    pods: int
+
+
+OfOne = End | Delete | Withdraw | Change | Revalue | Resize | Save | Grow
 Event = Arrive | OfOne | Edit | Weigh | Lose | Refuse | Repeat | Restart
 
 
@@ -146,6 +159,8 @@ class Scenario:
             and round.
         pods: after how many seconds the pods of what was admitted are there.
         steps: what happens.
+        extra: how many more pods than they were admitted with workloads could use, by UID.
+        spans: how long they wait until they may grow, in seconds: of a workload one of these.
     """
 
     seed: int
@@ -157,6 +172,8 @@ class Scenario:
     departures: tuple[int, ...]
     pods: int
     steps: tuple[Step, ...]
+    extra: Mapping[str, int] = field(default_factory=dict)
+    spans: tuple[int, ...] = (0,)
 
     def told(self) -> Iterator[str]:
         """The definitions, one a line."""
@@ -170,6 +187,8 @@ class Scenario:
         for namespace, weight in self.weights.items():
             yield f"  namespace {namespace}: weight {weight}"
         yield f"  victims leave after {list(self.departures)} s, pods come after {self.pods} s"
+        if self.extra:
+            yield f"  could use more pods: {dict(self.extra)}, after {list(self.spans)} s"
 
 
 def told(definition: Queue | Cohort) -> str:

@@ -14,7 +14,7 @@ from admitter.engine.tree_cycle import PlannedEviction
 from tests.engine.scenarios import cases, claims
 from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
 from tests.engine.scenarios.driver import Check, Play, reread
-from tests.engine.scenarios.limits import Limits
+from tests.engine.scenarios.growing import real
 from tests.engine.scenarios.world import add
 
 SELDOM: Final = 4
@@ -27,7 +27,7 @@ class Quota(Check):
     rule = "quota"
 
     def admitted(self, play: Play, workload: Workload, admission: Admission) -> None:
-        use = play.world.use(play.world.running)
+        use = real(play.world)
         too_much = play.world.quotas().too_much(workload.queue, dict(admission.usage), use)
         self.met += 1
         if admission.queue != workload.queue or too_much:
@@ -43,8 +43,9 @@ class Quota(Check):
             too_much = quotas.too_much(admission.queue, dict(admission.usage), use)
             if too_much:
                 raise self.broken(f"the place of {uid} passes {too_much}")
+        used = real(world)
         for name in world.queues:
-            expected = {key: n for key, n in world.use(world.running).get(name, {}).items() if n}
+            expected = {key: n for key, n in used.get(name, {}).items() if n}
             if {key: n for key, n in play.engine.ledger.used(name).items() if n} != expected:
                 raise self.broken(f"{name} is said to use {play.engine.ledger.used(name)}, not {expected}")
 
@@ -268,6 +269,7 @@ class Rebuilt(Check):
         words = [f"admits {workload.uid}" for workload, _ in plan.admissions]
         words += [f"evicts {each.victim.holder} for {each.preemptor.uid}" for each in plan.evictions]
         words += [f"promises {uid} a place" for uid in plan.planned]
+        words += [f"resizes {each.holder}" for each in plan.resized]
         gone = sorted(
             play.engine.ledger.pending_reservations.keys() - made.ledger.pending_reservations.keys()
         )
@@ -307,8 +309,3 @@ class Reasons(Check):
                 told.reason is not Reason.BEHIND_HEAD
             ):
                 raise self.broken(f"{uid} is told {told.reason}")
-
-
-def checks() -> list[Check]:
-    """One of each."""
-    return [Quota(), Lawful(), Promises(), Ending(), Idle(), Rebuilt(), Reasons(), Limits()]

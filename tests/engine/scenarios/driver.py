@@ -11,7 +11,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.policy import Queue
 from admitter.engine.tree_cycle import Plan, PlannedEviction
-from tests.engine.scenarios import cases
+from tests.engine.scenarios import cases, growing
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.resized import resize
 from tests.engine.scenarios.returned import tell_what_was_returned
@@ -61,6 +61,12 @@ class Check:
     def refused(self, victim: str) -> None:
         """A victim that was about to stop goes on: that was not written."""
 
+    def decided(self, play: "Play", plan: Plan) -> None:
+        """A cycle is over, and all has come true but what it has decided of extra pods."""
+
+    def resized(self, play: "Play", plan: Plan) -> None:
+        """What a cycle decided has come true."""
+
     def quiet(self, play: "Play") -> None:
         """The engine has nothing more to decide at this moment."""
 
@@ -93,7 +99,7 @@ class Play:
         )
         self.engine = make()
         self._define(self.engine)
-        self._departures = round_and_round(scenario.departures)
+        self.departures = round_and_round(scenario.departures)
         self._runs: dict[str, int | None] = {}
         self._ends: dict[str, float] = {}
         self._lingering: dict[str, float] = {}
@@ -135,6 +141,7 @@ class Play:
         times = [*self._ends.values(), *self._lingering.values()]
         times += [leaving.at for leaving in self.world.leaving.values()]
         times += [running.since + self.scenario.pods for running in self._without_pods().values()]
+        times += [each.shrinks_at for each in self.world.running.values() if each.shrinks_at is not None]
         times += [self.engine.due] if self.engine.due is not None else []
         return min(times, default=None)
 
@@ -157,6 +164,7 @@ class Play:
             if running.since + self.scenario.pods <= self.now:
                 running.pods = self.now
                 self._set_pods(self.engine, uid)
+        growing.happen(self)
         for uid, leaving in sorted(self.world.leaving.items()):
             if leaving.at <= self.now and uid in self.world.leaving:
                 self._leave(uid, leaving)
@@ -182,7 +190,7 @@ class Play:
             times = (*running.workload.evictions, self.now)
             running.workload = replace(running.workload, evictions=times[-MOST_EVICTIONS:])
         self._ends.pop(uid, None)
-        leaving.going, leaving.at = True, self.now + next(self._departures)
+        leaving.going, leaving.at = True, self.now + next(self.departures)
 
     def _free(self, uid: str) -> None:
         self.world.running.pop(uid, None)
@@ -244,6 +252,7 @@ class Play:
             case cases.Delete(_, lingers):
                 self.say(f"{uid} is deleted, its pods stay for {lingers} s")
                 self.world.running[uid].workload = None
+                growing.orphan(self.world.running[uid])
                 self.engine.apply(commands.ReturnReservation(uid))
                 self._ends.pop(uid, None)
                 self._lingering[uid] = self.now + lingers
@@ -259,6 +268,8 @@ class Play:
             case cases.Resize(_, pods):
                 self.say(f"{uid} {resize(self.world.running[uid], pods)}")
                 self._tell(self.engine, uid)
+            case cases.Grow(_, pods):
+                self.say(f"{uid} {growing.want(self, uid, pods)}")
             case cases.Revalue(_, priority):
                 self.say(f"{uid}, which runs, gets priority {priority}")
                 workload = self.world.running[uid].workload
@@ -297,6 +308,12 @@ class Play:
         for eviction in plan.evictions:
             self._evict(eviction)
         self._follow()
+        for check in self.checks:
+            check.decided(self, plan)
+        if plan.resized:
+            self._lose = growing.take(self, plan.resized, lost=self._lose)
+            for check in self.checks:
+                check.resized(self, plan)
         if plan.admissions and self._lose:
             self._lost(plan.admissions[0][0])
         if plan.evictions and self._refuse:
@@ -314,6 +331,7 @@ class Play:
         runs = self._runs[workload.uid]
         if runs is not None:
             self._ends[workload.uid] = self.now + runs
+        growing.begin(self, workload.uid)
 
     def _evict(self, eviction: PlannedEviction) -> None:
         uid = eviction.victim.holder
@@ -395,6 +413,7 @@ class Play:
         running = self.world.running[uid]
         more = running.workload, running.since, running.namespace, running.checkpoint
         engine.apply(commands.Reserve(uid, running.admission, *more))
+        growing.tell(self, engine, uid)
         self._set_pods(engine, uid)
 
     def _set_pods(self, engine: Engine, uid: str) -> None:

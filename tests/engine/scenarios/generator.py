@@ -23,6 +23,7 @@ from admitter.engine.policy import (
 )
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario, Step
+from tests.engine.scenarios.growing import with_growth
 from tests.engine.scenarios.limiting import with_limits
 
 PARTS: Final = ("trees", "flavors", "fair", "namespaces", "elastic")
@@ -86,8 +87,8 @@ class Frame:
 
 
 def scenario(seed: int) -> Scenario:
-    """The scenario of a seed, perhaps with limits on evictions."""
-    return with_limits(without_limits(seed))
+    """The scenario of a seed, perhaps with limits on evictions, and with workloads that grow."""
+    return with_growth(with_limits(without_limits(seed)))
 
 
 def without_limits(seed: int) -> Scenario:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tests.engine.scenarios.all_checks import checks
 from tests.engine.scenarios.cases import Scenario
-from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.shorter import shortened
 

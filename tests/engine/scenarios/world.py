@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue
+from admitter.engine.quota.extras import Extra
 from admitter.engine.refusal import Refusal
 from tests.engine.scenarios.arithmetic import Quotas
 
@@ -17,6 +18,8 @@ class Running:
         workload: what it is; None once it is deleted and only its pods are left.
         admission: what it holds.
         whole: what it was admitted with, once it holds something else.
+        extra: what it runs beyond its admission, or could.
+        shrinks_at: when extra pods that are to end have ended.
         since: when it was admitted.
         namespace: with the share of the queue that it uses.
         pods: since when its pods are there; None if they are not.
@@ -30,6 +33,8 @@ class Running:
     pods: float | None = None
     checkpoint: float = 0.0
     whole: Admission | None = None
+    extra: Extra | None = None
+    shrinks_at: float | None = None
 
 
 @dataclass(slots=True)

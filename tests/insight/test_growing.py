@@ -1,0 +1,36 @@
+"""What is said of a Workload that has grown, and what a further Job would do to it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.objects import job
+from tests.insight.asking import Desk
+from tests.insight.states import State, moment
+
+
+@pytest.fixture
+def state() -> State:
+    """`grown` was admitted with 2 CPUs of 6, and runs two extra pods of that size."""
+    state = State()
+    state.queue("team-a", {"cpu": {"default": {"min": "6"}}})
+    state.namespace("a", "team-a")
+    resize = {"granted": 3, "wanted": 3, "changedAt": moment(-20)}
+    state.holds("a", "grown", {"cpu": ("2", "default")}, cluster_queue="team-a", status={"resize": resize})
+    return state
+
+
+def test_an_explanation_says_how_many_pods_are_extra(state: State, tmp_path: Path) -> None:
+    assert "  runs with 3 pods, 2 of them extra: these go first" in Desk(state, tmp_path).tell("grown")
+
+
+def test_a_further_job_gets_what_extra_pods_use(state: State, tmp_path: Path) -> None:
+    further = job("a", "further", requests={"cpu": "4"})
+    answer = Desk(state, tmp_path).what_if(further)
+    assert {each["name"]: each["effect"] for each in answer["workloads"]} == {"further": "admitted"}
+
+
+def test_not_what_was_admitted(state: State, tmp_path: Path) -> None:
+    further = job("a", "further", requests={"cpu": "5"})
+    answer = Desk(state, tmp_path).what_if(further)
+    assert {each["name"]: each["effect"] for each in answer["workloads"]} == {"further": "waits"}
