@@ -38,13 +38,17 @@ def usable(job: JobView | None) -> int:
     """How many pods a Job that runs can use; 0 if it is not to grow."""
     if job is None or job.suspended or job.deleting or job.problem or job.finished:
         return 0
-    applied = job.spec.get("applied")
-    if applied is not None and job.spec["parallelism"] < applied:
-        return 0  # its user has lowered it
+    if _is_lowered(job):
+        return 0
     try:
         return most(job) or 0
     except InvalidQuantityError:
         return 0
+
+
+def _is_lowered(job: JobView) -> bool:
+    """Whether a user has lowered the parallelism of a Job that has grown: so it stays until it is evicted."""
+    return bool(job.spec["parallelism"] < job.spec.get("applied", 0))
 
 
 def admitted_pods(admission: Admission) -> int:
@@ -139,7 +143,8 @@ def given_back(workload: WorkloadView, job: JobView, needs: int) -> ResizeStatus
     if resize is None or workload.admission is None:
         return None
     after = max(needs, admitted_pods(workload.admission))
-    if after >= resize.granted or (not resize.shrinks and job.spec.get("applied") != resize.granted):
+    patched = resize.shrinks or _is_lowered(job) or job.spec.get("applied", 0) >= resize.granted
+    if after >= resize.granted or not patched:
         return None
     wanted = resize.wanted if after > resize.target else max(after, usable(job))
     return ResizeStatus(wanted, after, resize.changed)
@@ -159,15 +164,13 @@ def patch(workload: WorkloadView, job: JobView) -> Json | None:
     resize = resize_of(workload)
     if resize is None or job.suspended or job.deleting:
         return None
-    if job.spec.get("applied") == resize.target and job.spec["parallelism"] <= resize.target:
-        return None  # an annotation alone does not count: users can write it
-    own = job.spec.get("original", job.spec["parallelism"])
-    before = job.spec["parallelism"]
-    lowered = job.spec.get("applied") is not None and before < job.spec["applied"]  # by its user
+    before, applied, lowered = job.spec["parallelism"], job.spec.get("applied", 0), _is_lowered(job)
+    if before <= resize.target and (lowered or resize.target <= applied):
+        return None  # the annotation alone does not count: users can write it
     parallelism = min(before, resize.target) if lowered else resize.target
     annotations = {
-        PARALLELISM_ANNOTATION: str(own),
-        GRANTED_PARALLELISM_ANNOTATION: str(resize.target),
+        PARALLELISM_ANNOTATION: str(job.spec.get("original", before)),
+        GRANTED_PARALLELISM_ANNOTATION: str(applied if lowered else resize.target),
     }
     metadata = {"resourceVersion": str(job.version), "annotations": annotations}
     return {"metadata": metadata, "spec": {"parallelism": parallelism}}

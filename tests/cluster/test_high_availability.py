@@ -169,6 +169,31 @@ async def test_an_admission_of_an_earlier_leader_is_refused(
             assert is_fenced(caught.value)
 
 
+async def test_a_grant_of_more_pods_by_an_earlier_leader_is_refused(
+    own: ControlPlane, pair: tuple[Replica, Replica], team: Team, account: Path
+) -> None:
+    first, second = pair
+    team.apply(job(team.namespace, "holds", seconds=None))
+    eventually(lambda: team.state("holds") == "Admitted", what="it to be admitted")
+    first.end()
+    second.becomes("leader")
+    eventually(lambda: epoch(own) > epoch_of(team, "holds"), what="another leader")
+    path = f"/apis/{ADMITTER}/namespaces/{team.namespace}/workloads"
+    path += f"/{team.workload('holds')['metadata']['name']}/status"
+
+    async with await HttpTransport.connect(account) as transport:
+
+        async def grant(granted: int, epoch: int) -> None:
+            resize = {"granted": granted, "wanted": 9, "changedAt": "2026-01-01T00:00:00Z"}
+            body = {"status": {"resize": resize, "admission": {"epoch": epoch}}}
+            await transport.patch(path, body, query={"dryRun": "All"})
+
+        with pytest.raises(ClusterError, match="another controller leads") as caught:
+            await grant(2, epoch_of(team, "holds"))
+        assert is_fenced(caught.value)
+        await grant(2, epoch(own))
+
+
 def test_a_start_that_arrives_too_late_starts_nothing(
     own: ControlPlane, team: Team, account: Path, start: Start, tmp_path: Path
 ) -> None:

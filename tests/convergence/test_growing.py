@@ -1,5 +1,6 @@
 """A Job grows into idle quota, and shrinks before anything is evicted; so it goes on after any restart."""
 
+import asyncio
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.convergence.scene import JOBS, Scene
 
 Json = dict[str, Any]
 
+LEAST = "admitter.dev/min-parallelism"
 MOST = "admitter.dev/max-parallelism"
 ORIGINAL = "admitter.dev/original-parallelism"
 GRANTED = "admitter.dev/granted-parallelism"
@@ -145,6 +147,64 @@ def test_a_user_that_says_that_it_can_use_fewer_gets_fewer() -> None:
         await scene.settled(lambda: scene.runs("sweep") == 8)
         scene.server.write(f"{JOBS}/sweep", {"metadata": {"annotations": {MOST: "3"}}})
         await scene.settled(lambda: scene.runs("sweep") == 3 and scene.resize("sweep") == (3, 3))
+        await scene.kill()
+
+    run(story())
+
+
+def test_one_that_starts_with_fewer_pods_grows_too_and_its_own_number_is_kept() -> None:
+    async def story() -> None:
+        scene = Growing({"a": 6}, withinClusterQueue="LowerPriority")
+        scene.submit("first", "a", 1, pods=4)
+        await scene.start()
+        await scene.settled(lambda: scene.runs("first") == 4)
+        scene.able("sweep", "a", 4, "6")
+        scene.server.write(f"{JOBS}/sweep", {"metadata": {"annotations": {LEAST: "1"}}})
+        await scene.settled(lambda: scene.runs("sweep") == 2)
+        scene.delete("first")
+        await scene.settled(lambda: scene.runs("sweep") == 6)
+        assert scene.notes("sweep") == (6, "4", "6")
+        assert scene.message("sweep") == "runs with 6 pods, 4 of them extra: these go first"
+        scene.submit("urgent", "a", 1, priority="high", pods=5)
+        await scene.settled(lambda: scene.runs("urgent") == 5)
+        await scene.settled(lambda: scene.runs("sweep") == 1)
+        assert scene.notes("sweep") == (1, "4", None)
+        assert (scene.beyond, scene.excesses) == ([], [])
+        await scene.kill()
+
+    run(story())
+
+
+def test_an_annotation_that_its_user_writes_keeps_no_pod() -> None:
+    async def story() -> None:
+        scene = Growing({"a": 8})
+        scene.able("sweep", "a", 4, "8")
+        await scene.start()
+        await scene.settled(lambda: scene.runs("sweep") == 8)
+        scene.server.write(f"{JOBS}/sweep", {"metadata": {"annotations": {GRANTED: "4"}}})
+        scene.submit("next", "a", 1, pods=4)
+        await scene.settled(lambda: scene.runs("next") == 4)
+        assert scene.runs("sweep") == 4
+        assert (scene.beyond, scene.excesses) == ([], [])
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_user_that_lowers_its_parallelism_gives_the_rest_back() -> None:
+    async def story() -> None:
+        scene = Growing({"a": 8})
+        scene.able("sweep", "a", 4, "8")
+        await scene.start()
+        await scene.settled(lambda: scene.runs("sweep") == 8)
+        scene.server.write(f"{JOBS}/sweep", {"spec": {"parallelism": 5}})
+        await scene.settled(lambda: scene.runs("sweep") == 5 and scene.resize("sweep") == (5, 5))
+        scene.submit("next", "a", 1, pods=3)
+        await scene.settled(lambda: scene.runs("next") == 3)
+        scene.delete("next")
+        await scene.settled(lambda: scene.used("a") == 5000)
+        await asyncio.sleep(100)
+        assert scene.runs("sweep") == 5
         await scene.kill()
 
     run(story())
