@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Hundreds of processes load the same modules: what one has compiled is there for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour check types contents format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -66,6 +66,9 @@ bench-kinds: $(VENV)/.ready   ## objects of three described kinds among Jobs, SC
 bench-pods: $(VENV)/.ready    ## queued pods and groups, SCALE=1 of 2,000 and 200, and what policies cost other pods; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.pods --part queued --scale $(or $(SCALE),1)
 	$(BIN)/python -m benchmarks.pods --part unlabelled --scale $(or $(SCALE),1)
+
+bench-turnaround: $(VENV)/.ready ## how soon the next Job has the quota of one that ends, by each way to end, ROUNDS=10; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.turnaround --rounds $(or $(ROUNDS),10)
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads, and in trees whose future is dear; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight

@@ -147,10 +147,10 @@ class JobView(Meta):
     injected: str  # the record of what the last admission put into its template, as JSON
     eviction_time: str  # when it will be evicted, as its annotation says; empty if no eviction is pending
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
-    # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
-    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected`,
-    # `maxRuntime`, `readyTimeout`, `least`, `most`, `original` and `applied` what annotations say, as
-    # `podDeadlineSeconds` the deadline of a pod, with `backoffLimit`; of a pod `schedulingGates` of others
+    # `suspend`, `parallelism`, `completions`, the fields of the pod template that decide what its pods use
+    # and where they may run; if it has them `manualSelector`, what annotations say (`expected`, `maxRuntime`,
+    # `readyTimeout`, `least`, `most`, `original`, `applied`), `podDeadlineSeconds`, `backoffLimit`,
+    # `activeDeadlineSeconds`, and of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
@@ -231,20 +231,21 @@ class JobView(Meta):
         return str(condition.get("message", ""))
 
     @property
-    def stopped(self) -> bool:
-        """Whether the Job controller says that it is suspended and that none of its pods is left.
-
-        Job status names no generation, so by itself this may be an old answer: see `resumed`.
-        """
-        return self.halted and self.idle
-
-    @property
     def halted(self) -> bool:
         """Whether the Job controller says that it is suspended: it makes no pods until the next start.
 
+        Job status names no generation, so by itself this may be an old answer: see `resumed`.
         From then on its template may be changed, also while pods of the last start take their time to end.
         """
         return self._condition("Suspended") == "True"
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no pod is made for it before its next start; those of the last may still take time to end.
+
+        Of other kinds than Jobs nothing proves that before their pods are gone.
+        """
+        return self.halted and (self.resource is JOB or self.idle)
 
     @property
     def unstarted(self) -> bool:
@@ -263,7 +264,7 @@ class JobView(Meta):
     def resumed(self) -> bool:
         """Whether the Job controller has acted on the end of the suspension.
 
-        Only after that does a later `stopped` prove that it has seen the next suspension.
+        Only after that does a later `halted` prove that it has seen the next suspension.
         """
         started = self.status["startTime"] is not None or self._condition("Suspended") == "False"
         return started and self._condition("Suspended") != "True"

@@ -1,15 +1,14 @@
 """Tells an engine again what a journal says, and compares what it decides."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
+from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.journal.calls import AbandonTrees, Cycle, JournalError, Json, Resume, parsed, plan_record
 from admitter.journal.files import lines
 
-_SETTLED: Final = frozenset({"refusals"})
-"""What a cycle may say beyond the journal: a new engine gives each waiting workload its reason."""
+REFUSALS, PASSED = "refusals", "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,36 @@ class ReplayDifference:
     time: float  # when the cycle was, in seconds since the epoch
     then: Json  # what it decided, where that differs
     now: Json  # what it decides
+
+
+@dataclass(slots=True)
+class Reasons:
+    """Why workloads wait, by UID, as cycles have told it up to now: a cycle tells only what is new.
+
+    A new engine tells all at once what the one of the journal had told before the file began. So what is
+    compared is what both have told in the end, of the workloads that the file tells of.
+    """
+
+    then: Json = field(default_factory=dict)
+    now: Json = field(default_factory=dict)
+
+    def take(self, then: Json, now: Json) -> None:
+        """Take in two plans, which decide the same but for refusals."""
+        for known, plan in ((self.then, then), (self.now, now)):
+            known.update(plan.get(REFUSALS, {}))
+            for uid, _ in plan.get("admissions", ()):
+                known.pop(uid, None)
+
+    def forget(self, uid: str) -> None:
+        """A workload waits no longer."""
+        self.then.pop(uid, None)
+        self.now.pop(uid, None)
+
+    @property
+    def differing(self) -> tuple[Json, Json]:
+        """The reasons that differ, as they were and as they are now."""
+        uids = [uid for uid, reason in self.then.items() if self.now.get(uid) != reason]
+        return {uid: self.then[uid] for uid in uids}, {uid: self.now.get(uid) for uid in uids}
 
 
 @dataclass(slots=True)
@@ -49,13 +78,13 @@ def replay(path: Path) -> Replayed:
     Raises:
         JournalError: it can't be read; the file and the line are named.
     """
-    done, engine = Replayed(path), Engine()
+    done, engine, reasons = Replayed(path), Engine(), Reasons()
     found = lines(path)
     _, header = next(found, (0, {}))
     done.version = str(header.get("admitter", ""))
     for number, line in found:
         try:
-            done.difference = _repeated(engine, done, number, line)
+            done.difference = _repeated(engine, done, reasons, number, line)
         except JournalError as error:
             raise JournalError(f"{path}:{number}: {error}") from error
         except Exception as error:  # whatever a line that was changed makes of the engine
@@ -66,14 +95,23 @@ def replay(path: Path) -> Replayed:
     return done
 
 
-def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> ReplayDifference | None:
+def _repeated(
+    engine: Engine, done: Replayed, reasons: Reasons, number: int, line: Json
+) -> ReplayDifference | None:
     """Repeat the call of one line; returns how its decisions differ."""
     call = parsed(line)
     done.calls += 1
     match call:
         case Cycle(time, looks):
             plan = plan_record(engine.cycle(time, looks.decides()))
-            return _compared(done, number, time, line.get("plan"), plan)
+            then = line.get("plan")
+            if then is not None:
+                done.count(plan)
+            differing = _compared(reasons, then or {}, plan)
+            return ReplayDifference(number, time, *differing) if differing is not None else None
+        case commands.Withdraw(uid):
+            reasons.forget(uid)
+            engine.apply(call)
         case Resume(looks):
             engine.resume(looks.decides())
         case AbandonTrees(looks):
@@ -83,16 +121,23 @@ def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Replay
     return None
 
 
-def _compared(
-    done: Replayed, number: int, time: float, then: Json | None, now: Json
-) -> ReplayDifference | None:
-    """Count a cycle, if the journal says what it decided; returns how that differs."""
-    if then is None:
-        then = {name: now[name] for name in now.keys() & _SETTLED}
-    else:
-        done.count(now)
-    if now == then:
-        return None
-    names = [name for name in sorted({*now, *then}) if now.get(name) != then.get(name)]
-    parts = ({name: plan.get(name) for name in names} for plan in (then, now))
-    return ReplayDifference(number, time, *parts)
+def _compared(reasons: Reasons, then: Json, now: Json) -> tuple[Json, Json] | None:
+    """What a cycle decided and what it decides, where that differs; None if it is the same.
+
+    Of those that were passed it is compared which they are, and not by which rule: that depends on which of
+    them were looked at last.
+    """
+    reasons.take(then, now)
+    then, now = _without_rules(then), _without_rules(now)
+    names = [each for each in sorted({*now, *then} - {REFUSALS}) if now.get(each) != then.get(each)]
+    parts = [{name: plan.get(name) for name in names} for plan in (then, now)]
+    for part, differing in zip(parts, reasons.differing, strict=True):
+        if differing:
+            part[REFUSALS] = differing
+    return (parts[0], parts[1]) if any(parts) else None
+
+
+def _without_rules(plan: Json) -> Json:
+    return (
+        {**plan, PASSED: {uid: first for uid, (first, _) in plan[PASSED].items()}} if PASSED in plan else plan
+    )

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from admitter.api.conditions import ConditionType, WaitingReason
-from admitter.cache.job_resources import GROUP_SORT, sort_of
+from admitter.cache.job_resources import GROUP_SORT, JOB, sort_of
 from admitter.cache.run_time_status import RunTimeStatus, run_time_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
@@ -254,10 +254,20 @@ class Gate:
         refused = self._refused_start(job)
         if refused is not None:
             return Waiting(WaitingReason.NOT_STARTED, refused)
-        if not job.suspended or not job.idle:
+        if not job.suspended or self._has_pods(job):
             words = f"pods of an earlier start of its {job.resource.kind} still run"
             return Waiting(WaitingReason.JOB_STILL_RUNNING, words)
         return None
+
+    def _has_pods(self, job: JobView) -> bool:
+        """Whether pods of an earlier start run.
+
+        Those of an admission have its label, and tell their end a second before the Job controller counts it.
+        """
+        workload = self._world.workloads.get((job.namespace, job.workload))
+        if job.resource is JOB and job.at_rest and workload is not None and job.is_started_by(workload):
+            return any(pod.live for pod in self._world.pods_of(workload))
+        return not job.idle
 
     def _unknown(self, title: str, group: str) -> str | None:
         """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""

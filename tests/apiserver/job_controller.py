@@ -14,6 +14,8 @@ Json = dict[str, Any]
 
 ACT_SECONDS = 0.1
 STOP_SECONDS = 3.0
+COUNT_SECONDS = 1.0
+"""So long after pods have ended the status of their suspended Job says so, as the real one has it."""
 JOB_LABEL = "batch.kubernetes.io/job-name"
 GRANTED = "admitter.dev/granted-parallelism"
 """Only Jobs with this annotation follow their parallelism while they run: others are left as they began."""
@@ -101,7 +103,11 @@ class JobController:
     def _stopped(self, job: Json) -> None:
         for path in self._pods(job):
             self._server.remove(path)
-        self._say(job, {"terminating": 0})
+        self._later(COUNT_SECONDS, job, self._count)
+
+    def _count(self, job: Json) -> None:
+        if _is(job, "Suspended"):
+            self._say(job, {"terminating": len(self._pods(job))})
 
     def _ended(self, job: Json, path: str) -> None:
         """A pod is done with, unless its Job was suspended meanwhile; another one may take its place."""

@@ -65,8 +65,8 @@ def test_what_is_kept_of_an_object() -> None:
 def test_states_in_the_words_of_jobs() -> None:
     read = source().read
     idle, runs = read(TRIAL), read(trial(pods=2))
-    assert (idle.stopped, idle.resumed) == (True, False)
-    assert (runs.stopped, runs.resumed, runs.idle) == (False, True, False)
+    assert (idle.at_rest, idle.resumed) == (True, False)
+    assert (runs.at_rest, runs.resumed, runs.idle) == (False, True, False)
     done = read(trial(pods=0, phase="Done", words="well"))
     assert (done.finished, done.finish_message) == ("Complete", "well")
     assert read(trial(phase="Broken")).finished == "Failed"

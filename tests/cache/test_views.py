@@ -44,7 +44,7 @@ def job(
 
 def test_a_job_that_no_admission_has_started_can_have_no_pods() -> None:
     assert job().unstarted
-    assert not job().stopped, "no controller has said so"
+    assert not job().at_rest, "no controller has said so"
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,10 @@ _LATER = urllib3.Retry(
 )
 """As kubectl does, ask again what the server is too busy for, when it says: first of all for a new kind."""
 
+TRIES = 3
+STALLED = "etcdserver: request timed out"
+"""What is asked again too: the disk of a loaded machine may stand still. The request may have been done."""
+
 
 class Server:
     """The API server of a kubeconfig with a client certificate or a token."""
@@ -173,10 +177,15 @@ class Server:
                 sent.add(name.replace("_", "-"), value)
         url = f"{self.cluster['server']}{path}?{urlencode(query)}"
         data = None if body is None else json.dumps(body)
-        answer = self._pool.request(method, url, body=data, headers=sent)
-        content: Json = orjson.loads(answer.data)
-        if answer.status >= 400:
-            raise RefusedError(content)
+        for tries_left in range(TRIES)[::-1]:
+            answer = self._pool.request(method, url, body=data, headers=sent)
+            content: Json = orjson.loads(answer.data)
+            if answer.status < 400:
+                break
+            if method == "POST" and tries_left < TRIES - 1 and content.get("reason") == "AlreadyExists":
+                return self.ask("GET", f"{path}/{body['metadata']['name']}", query={}, body=None, **headers)
+            if not tries_left or STALLED not in content.get("message", ""):
+                raise RefusedError(content)
         return content
 
     @cached_property

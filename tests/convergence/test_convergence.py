@@ -1,10 +1,11 @@
 """What a Job comes to, with all controllers running."""
 
+import pytest
 from structlog.testing import capture_logs
 
 from admitter.client.errors import api_error
 from tests.apiserver.loop import run
-from tests.apiserver.server import Json
+from tests.apiserver.server import Json, clock
 from tests.convergence.scene import Scene
 
 
@@ -41,6 +42,36 @@ def test_a_victim_gives_its_quota_back_after_its_last_pod() -> None:
         await scene.settled(lambda: scene.runs("preemptor") == 1)
         assert (scene.runs("victim"), scene.condition("victim", "QuotaReserved")) == (0, "False")
         await scene.settled(lambda: scene.is_done("preemptor") and scene.runs("victim") == 2)
+        await scene.settled(lambda: scene.is_done("victim"))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_the_quota_of_a_victim_is_used_before_its_job_says_that_its_pods_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tests.apiserver.job_controller.COUNT_SECONDS", 60.0)
+
+    async def story() -> None:
+        scene = Scene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.jobs.lasts = lambda _: 100.0
+
+        def waits_for(name: str, reason: str) -> bool:
+            return bool(((scene.workload(name) or {}).get("status") or {}).get("reason") == reason)
+
+        scene.submit("victim", "a", 1, "low", pods=2)
+        await scene.start()
+        await scene.settled(lambda: scene.runs("victim") == 2)
+        scene.submit("preemptor", "a", 2, "high")
+        await scene.server.until(lambda: scene.condition("victim", "Evicted") == "True")
+        await scene.server.until(lambda: scene.runs("victim") == 0)
+        ended = clock()
+        await scene.server.until(lambda: scene.runs("preemptor") == 1)
+        assert (clock() - ended).total_seconds() < 1, "it is started at once"
+        await scene.server.until(lambda: waits_for("victim", "InsufficientQuota"))
+        assert scene.job("victim")["status"]["terminating"] == 2
         await scene.settled(lambda: scene.is_done("victim"))
         assert scene.excesses == []
         await scene.kill()

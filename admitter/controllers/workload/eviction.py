@@ -1,9 +1,9 @@
 """Taking an admission back: Evicted is written, the Job suspended, its pods end, then quota is free.
 
 Quota is released only when nothing can run on it any more: the Job was never started, or the Job
-controller says that it is suspended and has no pods, and a fresh list of its pods confirms it. Job status
-names no generation, so an old answer could say the same: that is why a Job is not suspended before the
-Job controller has acted on its start (docs/design/eviction.md).
+controller says that it is suspended, so that it makes no more pods, and a fresh list shows that none lives.
+Job status names no generation, so an old answer could say the same: that is why a Job is not suspended before
+the Job controller has acted on its start (docs/design/eviction.md).
 
 A Job that can't be started gives back its quota too. The API server may refuse the start for good: the Job is
 as large as its store takes, or a policy of another product keeps it suspended. The Workload competes again
@@ -19,7 +19,6 @@ from typing import Final
 from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Injection, Restore
 from admitter.cache.job_resources import JOB, POD_GROUP
-from admitter.cache.pod_views import PodView
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
@@ -161,7 +160,7 @@ class Evictions:
                 await hold(job, self.world, self.transport)
             elif left < inf:
                 self.again(workload.key, left)
-        elif job.unstarted or job.stopped:
+        elif job.unstarted or job.at_rest:
             await self._release(workload, job)
 
     def started(self, job: JobView) -> None:
@@ -214,7 +213,7 @@ class Evictions:
             return
         if not all(map(_is_still, self.made_for(job))):
             return  # the next change of one of them brings us here again
-        if not job.unstarted and any(pod.live and pod.is_of(workload) for pod in await self._pods(workload)):
+        if not job.unstarted and await self._has_pods(workload):
             return  # so does the end of the last pod
         await self._restore_children(job)
         # with a problem it is not known where the templates are; what is beside them is found without
@@ -224,11 +223,14 @@ class Evictions:
         self.refused.barred(job, after)
         await self._free(workload)
 
-    async def _pods(self, workload: WorkloadView) -> list[PodView]:
-        """The pods with the label of a Workload, as the API server has them now."""
+    async def _has_pods(self, workload: WorkloadView) -> bool:
+        """Whether pods of a Workload live; that none does is said by the API server alone, as of now."""
+        if any(pod.live for pod in self.world.pods_of(workload)):
+            return True
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
         listed = await self.transport.get(pods_path(workload.namespace), query)
-        return [self.world.read_pods.read(raw) for raw in listed["items"]]
+        pods = map(self.world.read_pods.read, listed["items"])
+        return any(pod.live and pod.is_of(workload) for pod in pods)
 
     async def count_pods(self, workload: WorkloadView) -> None:
         """Take in all pods of a Workload: those that live count by themselves once it has finished."""
@@ -279,7 +281,7 @@ class Evictions:
 def _is_still(child: JobView) -> bool:
     """Whether a Job that an operator has made makes no more pods before the next start of its object."""
     over = child.finished is not None or child.deleting
-    return over or (child.suspended and (child.stopped or child.unstarted))
+    return over or (child.suspended and (child.at_rest or child.unstarted))
 
 
 @dataclass(eq=False)

@@ -167,7 +167,7 @@ class OrphanedPods:
             await self._bar_members(gone)
         job = await self._job(namespace, gone.job)
         if job is not None and job.workload == name and not job.finished:
-            if not (job.suspended and (job.stopped or job.unstarted)):
+            if not (job.suspended and (job.at_rest or job.unstarted)):
                 return  # its next change brings us here again
             if self._leads:
                 await bar(job, str(job.version), self.world, self.transport)
