@@ -147,10 +147,10 @@ class JobView(Meta):
     injected: str  # the record of what the last admission put into its template, as JSON
     eviction_time: str  # when it will be evicted, as its annotation says; empty if no eviction is pending
     oversized: int  # how many bytes of JSON its template takes, if that is more than is kept; else 0
-    # `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its pods
-    # use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as `expected`,
-    # `maxRuntime`, `readyTimeout`, `least`, `most`, `original` and `applied` what annotations say, as
-    # `podDeadlineSeconds` the deadline of a pod, with `backoffLimit`; of a pod `schedulingGates` of others
+    # `suspend`, `parallelism`, `completions`, the fields of the pod template that decide what its pods use
+    # and where they may run; if it has them `manualSelector`, what annotations say (`expected`, `maxRuntime`,
+    # `readyTimeout`, `least`, `most`, `original`, `applied`), `podDeadlineSeconds`, `backoffLimit`,
+    # `activeDeadlineSeconds`, and of a pod the `schedulingGates` of others
     spec: Json
     template_metadata: Json  # the labels and annotations of the pod template that are Admitter's
     status: Json  # the counters, `startTime` and, by type, status and message of the conditions
