@@ -241,10 +241,7 @@ class JobView(Meta):
 
     @property
     def at_rest(self) -> bool:
-        """Whether no pod is made for it before its next start; those of the last may still take time to end.
-
-        Of other kinds than Jobs nothing proves that before their pods are gone.
-        """
+        """Whether no pod is made for it before its next start; pods of a Job may still live then."""
         return self.halted and (self.resource is JOB or self.idle)
 
     @property
