@@ -264,10 +264,12 @@ class Gate:
 
         Those of an admission have its label, and tell their end a second before the Job controller counts it.
         """
+        if job.idle:
+            return False  # as of most
         workload = self._world.workloads.get((job.namespace, job.workload))
         if job.resource is JOB and job.at_rest and workload is not None and job.is_started_by(workload):
             return any(pod.live for pod in self._world.pods_of(workload))
-        return not job.idle
+        return True
 
     def _unknown(self, title: str, group: str) -> str | None:
         """Why nothing is known of objects of a kind; empty if it is; None where there may be other kinds."""
