@@ -12,14 +12,12 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -34,7 +32,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.crowd import Course, Task
 from benchmarks.driver import Driver, FaithfulDriver
 from benchmarks.observer import Observer
-from benchmarks.server import Server, commit, machine, spent
+from benchmarks.server import Server, setting, spent
 from benchmarks.timeline import Steps, draw, running_total
 
 RESULTS: Final = Path(__file__).parent / "results"
@@ -313,14 +311,9 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="keep profiles too; they cost some CPU")
     parser.add_argument("--dry", action="store_true", help="nothing is saved")
     options = parser.parse_args()
-    result: Json = {
-        "command": f"make bench-jobs SCALE={options.scale:g}" + (" FAITHFUL=1" if options.faithful else ""),
-        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
-        "machine": machine(),
-        "python": platform.python_version(),
-        "load_before": round(os.getloadavg()[0], 1),
-    }
+    result: Json = setting(
+        f"make bench-jobs SCALE={options.scale:g}" + (" FAITHFUL=1" if options.faithful else "")
+    )
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with ControlPlane.start(folder / "sandbox", nodes=None, owner=os.getpid()) as cluster:

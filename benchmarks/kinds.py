@@ -11,12 +11,10 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -31,7 +29,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.crowd import Course, Task
 from benchmarks.driver import FaithfulDriver, job
 from benchmarks.jobs import RESULTS, measure
-from benchmarks.server import commit, machine
+from benchmarks.server import setting
 from benchmarks.watch import events, newest
 from tests.apiserver.experiments import GROUP, definition, job_kind
 
@@ -251,14 +249,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=0.2, help="how many of the Jobs of the baseline")
     parser.add_argument("--dry", action="store_true", help="nothing is saved")
     options = parser.parse_args()
-    result: Json = {
-        "command": f"make bench-kinds SCALE={options.scale:g}",
-        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
-        "machine": machine(),
-        "python": platform.python_version(),
-        "load_before": round(os.getloadavg()[0], 1),
-    }
+    result: Json = setting(f"make bench-kinds SCALE={options.scale:g}")
     with tempfile.TemporaryDirectory() as text:
         result |= uvloop.run(compare(options.scale, Path(text)))
     print(json.dumps(result, indent=2))

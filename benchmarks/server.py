@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -170,6 +172,18 @@ def commit() -> str:
 
     changed = git("status", "--porcelain", "--", "../admitter", "../crds", "../manifests")
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def setting(command: str) -> dict[str, Any]:
+    """What a result says first: its command, when it was measured, of what commit, and on what."""
+    return {
+        "command": command,
+        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": commit(),
+        "machine": machine(),
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 1),
+    }
 
 
 def machine() -> str:

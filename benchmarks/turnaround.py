@@ -11,11 +11,10 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -24,7 +23,7 @@ from admitter.client.transport import HttpTransport, Transport
 from admitter.install.apply import install
 from admitter.names import API_VERSION, MAX_RUNTIME_ANNOTATION, QUEUE_LABEL, READY_TIMEOUT_ANNOTATION
 from admitter.sandbox.control_plane import ControlPlane
-from benchmarks.server import Server, commit, machine
+from benchmarks.server import Server, setting
 from benchmarks.watch import events, newest
 
 RESULTS: Final = Path(__file__).parent / "results"
@@ -116,7 +115,7 @@ class Watched:
         async with self.changed:
             self.changed.notify_all()
 
-    async def until(self, seen: Any) -> None:  # noqa: ANN401  # a condition
+    async def until(self, seen: Callable[[], bool]) -> None:
         """Wait until a condition holds."""
         async with self.changed:
             await self.changed.wait_for(seen)
@@ -214,14 +213,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="how often each way is played")
     parser.add_argument("--dry", action="store_true", help="nothing is saved")
     options = parser.parse_args()
-    result: Json = {
-        "command": f"make bench-turnaround ROUNDS={options.rounds}",
-        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": commit(),
-        "machine": machine(),
-        "python": platform.python_version(),
-        "load_before": round(os.getloadavg()[0], 1),
-    }
+    result: Json = setting(f"make bench-turnaround ROUNDS={options.rounds}")
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with ControlPlane.start(folder / "sandbox", owner=os.getpid()) as cluster:

@@ -13,6 +13,7 @@ from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
 from admitter.cache.label_aliases import named_class
 from admitter.cache.stated import stated
+from admitter.cache.timestamps import seconds
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -20,7 +21,6 @@ from admitter.cache.views import (
     JobView,
     marks_of,
     meta,
-    seconds,
     workload_name,
 )
 from admitter.client.sharing import shared

@@ -9,7 +9,8 @@ import orjson
 
 from admitter.cache.label_aliases import capacity
 from admitter.cache.pod_readiness import Trouble, trouble_of
-from admitter.cache.views import JobView, Json, Meta, WorkloadView, meta, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, Json, Meta, WorkloadView, meta
 from admitter.convert.pod_requests import pod_requests
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (

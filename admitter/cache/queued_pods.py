@@ -17,6 +17,7 @@ from admitter.cache.checkpoint import checkpoint_of
 from admitter.cache.job_resources import POD, OwnerView, PodSetView, owner_of, titled
 from admitter.cache.label_aliases import named_class
 from admitter.cache.stated import stated
+from admitter.cache.timestamps import seconds
 from admitter.cache.views import (
     LONGEST_LABEL_VALUE,
     LONGEST_RECORD,
@@ -27,7 +28,6 @@ from admitter.cache.views import (
     Meta,
     marks_of,
     meta,
-    seconds,
     workload_name,
 )
 from admitter.client.sharing import shared

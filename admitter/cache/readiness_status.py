@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
+
+from admitter.cache.timestamps import seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,7 @@ def written(known: ReadinessStatus) -> dict[str, Any] | None:
 
 
 def _time(text: str | None) -> float | None:
-    return _seconds(text) if text else None
-
-
-@lru_cache(maxsize=1024)  # a status is read many times while it stays the same, and times are whole seconds
-def _seconds(text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).timestamp()
-    except OverflowError as error:
-        raise ValueError(f"{text!r} is not of the years 1 to 9999") from error
+    return seconds(text) if text else None
 
 
 def _text(time: float | None) -> str | None:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from admitter.cache.views import Json, WorkloadView, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import Json, WorkloadView
 
 
 @dataclass(frozen=True, slots=True)

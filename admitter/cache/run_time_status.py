@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from admitter.api.lifecycle import OnMaxRuntime
+from admitter.cache.timestamps import seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,4 @@ def run_time_of(status: Mapping[str, Any]) -> RunTimeStatus:
 
 
 def _seconds(timestamp: str | None) -> float | None:
-    if not timestamp:
-        return None
-    try:
-        return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
-    except OverflowError as error:
-        raise ValueError(f"{timestamp!r} is not of the years 1 to 9999") from error
+    return seconds(timestamp) if timestamp else None

@@ -22,6 +22,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.readiness_status import ReadinessStatus, read
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.stated import stated
+from admitter.cache.timestamps import seconds
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
@@ -56,18 +57,6 @@ LONGEST_TEMPLATE: Final = 65_536
 LONGEST_RECORD: Final = 65_536
 """Characters of what a Job remembers of its last admission: the controller writes no more, but a user may."""
 _DIGITS: Final = 10
-
-
-def seconds(timestamp: str) -> float:
-    """An API timestamp as seconds since the epoch.
-
-    Raises:
-        ValueError: it is none, or a moment that can't be written again: not of the years 1 to 9999 in UTC.
-    """
-    try:
-        return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
-    except OverflowError as error:
-        raise ValueError(f"{timestamp!r} is not of the years 1 to 9999") from error
 
 
 def at(time: float) -> datetime:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.cache.views import seconds
+from admitter.cache.timestamps import seconds
 from admitter.client.errors import ApiError, ClusterError, UnreadableError
 from admitter.client.transport import Transport
 from admitter.election.elector import lease_name, shard_leases

@@ -18,7 +18,8 @@ from admitter.api.base import problems_of
 from admitter.api.forms import RECORDS, checker, fields, fitted, needed
 from admitter.cache.declared_kinds import declared_kinds
 from admitter.cache.described_views import parse_record, record_of
-from admitter.cache.views import JobView, at, seconds, timestamp
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, at, timestamp
 from admitter.cache.world import World
 from admitter.client.errors import UnreadableError
 from admitter.client.source import Json, Source

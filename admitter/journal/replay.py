@@ -8,7 +8,7 @@ from admitter.engine.cycle import Engine
 from admitter.journal.calls import AbandonTrees, Cycle, JournalError, Json, Resume, parsed, plan_record
 from admitter.journal.files import lines
 
-REFUSALS, PASSED = "refusals", "passed"
+REFUSALS = "refusals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Reasons:
     now: Json = field(default_factory=dict)
 
     def take(self, then: Json, now: Json) -> None:
-        """Take in two plans, which decide the same but for refusals."""
+        """Take in what a cycle has told, and what it tells now."""
         for known, plan in ((self.then, then), (self.now, now)):
             known.update(plan.get(REFUSALS, {}))
             for uid, _ in plan.get("admissions", ()):
@@ -122,22 +122,11 @@ def _repeated(
 
 
 def _compared(reasons: Reasons, then: Json, now: Json) -> tuple[Json, Json] | None:
-    """What a cycle decided and what it decides, where that differs; None if it is the same.
-
-    Of those that were passed it is compared which they are, and not by which rule: that depends on which of
-    them were looked at last.
-    """
+    """What a cycle decided and what it decides, where that differs; None if it is the same."""
     reasons.take(then, now)
-    then, now = _without_rules(then), _without_rules(now)
     names = [each for each in sorted({*now, *then} - {REFUSALS}) if now.get(each) != then.get(each)]
     parts = [{name: plan.get(name) for name in names} for plan in (then, now)]
     for part, differing in zip(parts, reasons.differing, strict=True):
         if differing:
             part[REFUSALS] = differing
     return (parts[0], parts[1]) if any(parts) else None
-
-
-def _without_rules(plan: Json) -> Json:
-    return (
-        {**plan, PASSED: {uid: first for uid, (first, _) in plan[PASSED].items()}} if PASSED in plan else plan
-    )

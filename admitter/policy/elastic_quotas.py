@@ -15,7 +15,8 @@ from admitter.api.elastic_quota import (
     ElasticQuotaSpec,
     SharedQuotaSpec,
 )
-from admitter.cache.views import JobView, Json, ObjectView, at, seconds, timestamp
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, Json, ObjectView, at, timestamp
 from admitter.cache.world import World
 from admitter.client.store import Key, Store
 from admitter.engine.commands import Define, SetFlavor

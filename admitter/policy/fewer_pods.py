@@ -15,20 +15,29 @@ from admitter.policy.held import wanted
 from admitter.quantities.amounts import InvalidQuantityError
 
 
+def annotated_pods(job: JobView, name: str, annotation: str) -> int | None:
+    """The number of pods in an annotation, which the view of a Job has by a name; None if it has none.
+
+    Raises:
+        InvalidQuantityError: it is no number of pods.
+    """
+    said = job.spec.get(name)
+    if said is None:
+        return None
+    found = number(said)
+    if found is None:
+        raise InvalidQuantityError(f"its annotation {annotation} is {said!r}, which is no number of pods")
+    return found
+
+
 def fewest(job: JobView) -> int | None:
     """With how many pods a Job can do; None if with all of them alone.
 
     Raises:
         InvalidQuantityError: its annotation is no number of pods.
     """
-    said = job.spec.get("least")
-    if said is None:
-        return None
-    least = number(said)
-    if least is None:
-        words = f"its annotation {MIN_PARALLELISM_ANNOTATION} is {said!r}, which is no number of pods"
-        raise InvalidQuantityError(words)
-    return least if least < job.count() else None
+    least = annotated_pods(job, "least", MIN_PARALLELISM_ANNOTATION)
+    return least if least is not None and least < job.count() else None
 
 
 def least_wanted(job: JobView) -> dict[str, int]:

@@ -12,6 +12,7 @@ from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Usage
 from admitter.engine.quota.extras import Extra
 from admitter.names import GRANTED_PARALLELISM_ANNOTATION, MAX_PARALLELISM_ANNOTATION, PARALLELISM_ANNOTATION
+from admitter.policy.fewer_pods import annotated_pods
 from admitter.quantities.amounts import InvalidQuantityError
 
 
@@ -21,13 +22,9 @@ def most(job: JobView) -> int | None:
     Raises:
         InvalidQuantityError: its annotation is no number of pods.
     """
-    said = job.spec.get("most")
-    if said is None:
-        return None
-    found = number(said)
+    found = annotated_pods(job, "most", MAX_PARALLELISM_ANNOTATION)
     if found is None:
-        words = f"its annotation {MAX_PARALLELISM_ANNOTATION} is {said!r}, which is no number of pods"
-        raise InvalidQuantityError(words)
+        return None
     completions, succeeded = job.spec["completions"], int(job.status["succeeded"])
     if completions is not None:
         return min(found, max(0, int(completions) - succeeded))

@@ -12,7 +12,8 @@ from typing import Final
 
 from admitter.api.conditions import ConditionType
 from admitter.api.placement_policy import PlacementPolicy, PlacementRule
-from admitter.cache.views import JobView, ObjectView, at, seconds, timestamp
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, ObjectView, at, timestamp
 from admitter.cache.world import World
 from admitter.convert import definitions
 from admitter.engine.model import Requirement

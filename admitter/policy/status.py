@@ -21,7 +21,8 @@ from admitter.api.conditions import (
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.resize_status import ResizeStatus
 from admitter.cache.run_time_status import run_time_of
-from admitter.cache.views import Json, WorkloadView, at, seconds, timestamp
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff

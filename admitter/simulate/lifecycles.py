@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from admitter.api.base import MOST_EVICTIONS
 from admitter.api.conditions import ConditionType, EvictedReason
-from admitter.cache.views import JobView, WorkloadView, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, WorkloadView
 from admitter.convert import workloads
 from admitter.engine.commands import (
     Release,

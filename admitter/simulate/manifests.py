@@ -11,7 +11,7 @@ from typing import Any, Final
 from admitter.api.base import Resource, problems
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
-from admitter.cache.views import seconds
+from admitter.cache.timestamps import seconds
 from admitter.documents import ManifestError, documents, generated_names, title
 from admitter.kinds import KindError
 from admitter.names import (

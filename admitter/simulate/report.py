@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from admitter.cache.views import seconds
+from admitter.cache.timestamps import seconds
 from admitter.convert import workloads
 from admitter.engine.model import Admission, FlavorResource
 from admitter.policy.lifecycle import Phase

@@ -85,7 +85,27 @@ class Books:
                 self.excesses.append(f"{amount} of {self._limits[key]} {key} after {cause}")
 
 
-class Auditor(Books):
+class Watching:
+    """Follows collections until the end of a block, and then all that has happened in it is known."""
+
+    _watches: "list[Watch]"
+
+    def __enter__(self) -> Self:
+        for watch in self._watches:
+            watch.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for watch in self._watches:
+                watch.catch_up()
+        for watch in self._watches:
+            watch.stop()
+
+
+class Auditor(Watching, Books):
     """Keeps the books of one namespace, and counts its pods, for as long as a block lasts.
 
     Attributes:
@@ -105,20 +125,6 @@ class Auditor(Books):
             Watch(cluster, f"/apis/admitter.dev/v1alpha1/namespaces/{namespace}/workloads", self.take),
             Watch(cluster, f"/api/v1/namespaces/{namespace}/pods", self._pod),
         ]
-
-    def __enter__(self) -> Self:
-        for watch in self._watches:
-            watch.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            for watch in self._watches:
-                watch.catch_up()
-        for watch in self._watches:
-            watch.stop()
 
     def _pod(self, kind: str, pod: dict[str, Any]) -> None:
         metadata = pod["metadata"]

@@ -1,11 +1,10 @@
 """A Job runs more pods while quota is idle, and gives it back first, on the real Job controller."""
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
-from tests.cluster.auditor import Auditor, Watch
+from tests.cluster.auditor import Auditor, Watch, Watching
 from tests.cluster.objects import Json, job
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -29,7 +28,7 @@ def granted(status: Json) -> int:
     return max(admitted, int((status.get("resize") or {}).get("granted", 0)))
 
 
-class Grants:
+class Grants(Watching):
     """Compares the pods of each Workload with its grant, change by change, in the order of the store."""
 
     def __init__(self, team: Team) -> None:
@@ -45,20 +44,6 @@ class Grants:
             self._seen.append((int(seen["metadata"]["resourceVersion"]), plural, kind, seen))
 
         return take
-
-    def __enter__(self) -> Self:
-        for watch in self._watches:
-            watch.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            for watch in self._watches:
-                watch.catch_up()
-        for watch in self._watches:
-            watch.stop()
 
     def passed(self) -> tuple[list[str], int]:
         """Every moment at which more pods lived than were granted; and the most that were granted at once."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from admitter.cache.run_time_status import RunTimeStatus, run_time_of
-from admitter.cache.views import parse_workload, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import parse_workload
 from admitter.cache.world import OWN
 from admitter.names import MAX_RUNTIME_ANNOTATION
 from tests.apiserver.loop import run

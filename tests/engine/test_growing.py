@@ -10,7 +10,7 @@ from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Reclaim, WithinQueue
 from admitter.engine.quota.extras import GROWTH_SECONDS, Extra
 from admitter.engine.tree_cycle import Plan
-from tests.engine.builders import admitted, engine, evicted, flavor, pods, queue, use, workload
+from tests.engine.builders import NO_PREEMPTION, admitted, engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.elastic import gpus, quotas, running
 from tests.engine.test_capacity import labels
 
@@ -46,8 +46,8 @@ def resized(plan: Plan) -> list[str]:
     return [each.holder for each in plan.resized]
 
 
-def one(cpus: str = "8", **more: PreemptionPolicy) -> Engine:
-    return engine(flavor("any"), queue("q", {"cpu": {"any": cpus}}, **more))  # type: ignore[arg-type]
+def one(cpus: str = "8", preemption: PreemptionPolicy = NO_PREEMPTION) -> Engine:
+    return engine(flavor("any"), queue("q", {"cpu": {"any": cpus}}, preemption=preemption))
 
 
 def test_it_grows_into_idle_quota_when_its_time_has_come() -> None:

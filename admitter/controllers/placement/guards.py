@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from admitter.cache.views import seconds
+from admitter.cache.timestamps import seconds
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, NOT_SERVED, VERSIONS, mutating_version

@@ -11,7 +11,8 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ConditionType, EvictedReason
-from admitter.cache.views import JobView, Json, WorkloadView, at, seconds, timestamp
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, Json, WorkloadView, at, timestamp
 from admitter.client.store import Key
 from admitter.controllers.telemetry.metrics import Metrics
 

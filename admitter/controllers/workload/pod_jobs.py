@@ -15,7 +15,8 @@ from admitter.api.conditions import ConditionType, EventReason, EvictedReason, F
 from admitter.cache.job_resources import GROUP_SORT, POD, sort_of
 from admitter.cache.pod_groups import PodGroup
 from admitter.cache.queued_pods import QueuedPod, pod_job
-from admitter.cache.views import JobView, Json, WorkloadView, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import NotFoundError
 from admitter.client.signal import Signal

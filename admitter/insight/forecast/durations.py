@@ -31,7 +31,8 @@ from typing import Final
 import orjson
 
 from admitter.cache.run_time_status import run_time_of
-from admitter.cache.views import JobView, WorkloadView, seconds
+from admitter.cache.timestamps import seconds
+from admitter.cache.views import JobView, WorkloadView
 from admitter.client.store import Key
 from admitter.insight.forecast.runtime_words import (
     LONGEST,
