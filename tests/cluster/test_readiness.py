@@ -104,6 +104,13 @@ def test_a_job_without_its_image_gives_its_quota_to_the_next_and_is_given_up_in_
     assert "attempts" not in readiness(team, "broken"), "that begins a new row"
 
 
+def is_as_long_as_it_says(told: Evicted) -> None:
+    """Its wait is 20 s the first time, and 40 s each further time, with a tenth for jitter."""
+    longest = 20 if told.readiness["attempts"] == 1 else 40
+    waits = (moment(told.readiness["nextTry"]) - told.at).total_seconds()
+    assert 0.85 * longest <= waits <= 1.1 * longest
+
+
 def test_a_job_that_crashes_waits_longer_each_time_and_holds_nothing_meanwhile(team: Team) -> None:
     offers(team, backoff={"base": "20s", "max": "40s"})
     crashes = troubled(team, "crashes", "crash", pods=2)
@@ -111,16 +118,16 @@ def test_a_job_that_crashes_waits_longer_each_time_and_holds_nothing_meanwhile(t
     team.apply(crashes)
     told = evicted(team, "crashes")
     assert "2 of 2 pods crash: container main: exit code 1" in told.why
-    next_try = told.readiness["nextTry"]
-    assert 17 <= (moment(next_try) - told.at).total_seconds() <= 22
+    is_as_long_as_it_says(told)
     assert told.status["reason"] == "PodsNotReady"
     assert "admission" not in told.status
     team.controller.restart()
-    assert readiness(team, "crashes").get("nextTry", next_try) == next_try
+    known, tries = readiness(team, "crashes"), told.readiness["attempts"]
+    if known["attempts"] == tries:  # on a busy machine the next try may be over
+        assert known["nextTry"] == told.readiness["nextTry"]
     eventually(lambda: team.state("crashes") == "Admitted", what="the next try")
-    assert admitted_at(team, "crashes") >= moment(next_try)
-    again = evicted(team, "crashes", 2)
-    assert 35 <= (moment(again.readiness["nextTry"]) - again.at).total_seconds() <= 42
+    assert admitted_at(team, "crashes") >= moment(told.readiness["nextTry"])
+    is_as_long_as_it_says(evicted(team, "crashes", tries + 1))
 
 
 @pytest.mark.parametrize("want", ["selector", "capacity"])
