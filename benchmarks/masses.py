@@ -1,13 +1,37 @@
 """One cycle that has much to decide: many reclaims at once, many shapes, many flavors."""
 
 import gc
+import json
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Final
 
-from admitter.engine.commands import Define, Reserve, SetFlavor, Submit
+from admitter.engine.commands import (
+    Define,
+    Release,
+    Reserve,
+    SetEvictions,
+    SetFlavor,
+    StartEviction,
+    Submit,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
-from admitter.engine.policy import Group, PreemptionPolicy, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import (
+    Cohort,
+    EvictionLimit,
+    Group,
+    PreemptionPolicy,
+    Queue,
+    Quota,
+    Reclaim,
+    Strategy,
+    WithinQueue,
+)
 from admitter.engine.tree_cycle import Plan
 
 
@@ -115,6 +139,72 @@ def flavored(count: int, flavors: int = 64, running: int = 640, shapes: int = 1)
     }
 
 
+RESULTS: Final = Path(__file__).parent / "results" / "eviction-limits.json"
+LIMITS: Final[Mapping[str, EvictionLimit | None]] = {
+    "none": None,
+    "far": EvictionLimit(100, 1.0),
+    "reached": EvictionLimit(1, 3600.0),
+    "small": EvictionLimit(2, 3600.0),
+    "zero": EvictionLimit(0, 3600.0),
+}
+"""Of each queue and each Cohort: none, one that is never reached, one that soon is; `small` is for three."""
+
+
+def limited(kind: str, candidates: int = 10_000, asking: int = 100, size: int = 1) -> dict[str, float]:
+    """Owners that each take back one CPU, one a second, in a tree of three levels with many candidates."""
+    limit, engine = LIMITS[kind], Engine()
+    engine.apply(SetFlavor(Flavor("f")))
+    engine.apply(Define(cohorts=(Cohort("c", max_evictions=limit),)))
+    engine.apply(Define(cohorts=tuple(Cohort(f"c{n}", "c", max_evictions=limit) for n in range(10))))
+    owns = made("owner", ("f",), candidates, PreemptionPolicy(reclaim=Reclaim.ANY))
+    lends = [made(f"b{n:03}", ("f",), 0, PreemptionPolicy()) for n in range(candidates // 50)]
+    below = (replace(each, cohort=f"c{n % 10}", max_evictions=limit) for n, each in enumerate(lends))
+    engine.apply(Define((owns, *below)))
+    for number in range(candidates):
+        name = lends[number % len(lends)].name
+        victim = Workload(f"v{number:06}", name, number % 7, number, one(1))
+        engine.apply(Reserve(victim.uid, use(name, "f", 1), victim, number))
+    engine.cycle(0)
+    evicted, records = 0, defaultdict[str, list[tuple[float, str]]](list)
+
+    def work() -> None:
+        nonlocal evicted
+        for number in range(asking):
+            now = 10.0 + number
+            engine.apply(Submit(Workload(f"o{number:06}", "owner", number, number, one(size))))
+            for each in engine.cycle(now).evictions:
+                evicted += 1
+                records[each.victim.queue].append((now, each.victim.holder))
+                if limit is not None:
+                    record = tuple(records[each.victim.queue][-100:])
+                    engine.apply(SetEvictions(each.victim.queue, record))
+                engine.apply(StartEviction(each.victim.holder))
+                engine.apply(Release(each.victim.holder))
+            engine.cycle(now)
+
+    return {"cpu_seconds": cpu(work), "evictions": evicted}
+
+
+def limits(rounds: int = 5) -> list[dict[str, float | str]]:
+    """What limits on evictions cost: medians of runs in turn, beside those without limits."""
+    cases = [*((kind, 1) for kind in LIMITS if kind != "small"), ("none", 3), ("far", 3), ("small", 3)]
+    runs = {case: list[dict[str, float]]() for case in cases}
+    for _ in range(rounds):
+        for (kind, size), found in runs.items():
+            found.append(limited(kind, asking=60, size=size))
+    seconds = {case: median(each["cpu_seconds"] for each in found) for case, found in runs.items()}
+    return [
+        {
+            "limits": kind,
+            "victims_of_each": size,
+            "evictions": found[0]["evictions"],
+            "cpu_to_that_without_limits": round(seconds[kind, size] / seconds["none", size], 1),
+            "ms_per_preemptor": round(seconds[kind, size] / 60 * 1000, 1),
+        }
+        for (kind, size), found in runs.items()
+    ]
+
+
 def curves(scale: int = 1) -> dict[str, list[dict[str, float]]]:
     """Each at three sizes, each twice the one before; a `scale`-th of them."""
     sizes = [size // scale for size in (500, 1000, 2000)]
@@ -127,3 +217,10 @@ def curves(scale: int = 1) -> dict[str, list[dict[str, float]]]:
         "flavors_full": [flavored(size) for size in sizes],
         "flavors_full_of_shapes": [flavored(size, shapes=8) for size in sizes],
     }
+
+
+if __name__ == "__main__":
+    RESULTS.write_text(
+        json.dumps({"command": "python -m benchmarks.masses", "limits": limits()}, indent=2) + "\n"
+    )
+    print(RESULTS.read_text(), end="")

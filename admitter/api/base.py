@@ -199,19 +199,6 @@ class PreemptionTerms(Model):
     """How long a Workload has to have run before it may be preempted, such as 30s, 5m or 1h30m."""
 
 
-MOST_EVICTIONS: Final = 10
-"""So many evictions of a Workload are remembered at most."""
-
-
-class EvictionLimit(Model):
-    """How often one Workload may be evicted for others."""
-
-    count: Int32 = Field(ge=0, le=MOST_EVICTIONS)
-    """So often at most. 0: never."""
-    per: Duration
-    """In any time span of this length, such as 30m, 4h or 1d."""
-
-
 class Expression(Model):
     """A requirement on a label."""
 

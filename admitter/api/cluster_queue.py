@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field, model_validator
 from admitter.api.base import (
     STATE_COLUMNS,
     Conditions,
-    EvictionLimit,
     GeneratedName,
     Int32,
     LabelSelector,
@@ -25,10 +24,17 @@ from admitter.api.base import (
     Quantity,
     Resource,
     ResourceName,
+    atomic_list,
     in_parts,
     map_list,
     named_twice,
     refuse,
+)
+from admitter.api.eviction_limits import (
+    MOST_EVICTIONS_OF_QUEUE,
+    CommonEvictionLimit,
+    EvictionLimit,
+    RecordedEviction,
 )
 from admitter.api.lifecycle import Lifecycle
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
@@ -161,6 +167,9 @@ class QueuePreemption(PreemptionTerms):
     Any."""
     borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
     """In queues of the cohort that borrow, in order to borrow instead of them."""
+    max_evictions: CommonEvictionLimit | None = None
+    """How many evictions for others there may be of all Workloads of this queue together. Absent: any
+    number."""
     max_evictions_per_workload: EvictionLimit | None = None
     """How often each Workload of this queue may be evicted for others. Absent: as often as it has to."""
 
@@ -302,6 +311,11 @@ class ClusterQueueStatus(QueueStatus):
     scarcest: str | None = Field(default=None, max_length=1024)
     """The resource and flavor of which the largest part is used, as 6/9 cpu of on-demand: what is used, and
     min; where min is 0, the most that may be borrowed. Absent: there is no quota at all."""
+    evictions: list[RecordedEviction] = Field(
+        default=[], json_schema_extra=atomic_list(MOST_EVICTIONS_OF_QUEUE)
+    )
+    """The last evictions of its Workloads for others, the oldest first, where maxEvictions of the queue or of
+    a Cohort above it counts them. Each is written before it begins."""
 
 
 class VisibleUsage(ResourceUsage):

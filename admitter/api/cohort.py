@@ -21,6 +21,7 @@ from admitter.api.base import (
     refuse,
 )
 from admitter.api.cluster_queue import ResourceQuota
+from admitter.api.eviction_limits import CommonEvictionLimit
 from admitter.api.lifecycle import Lifecycle
 from admitter.quantities.amounts import parse_quantity
 
@@ -50,12 +51,15 @@ class CohortFairSharing(Model):
 
 
 class CohortPreemption(Model):
-    """The most that queues may grant their Workloads before these are evicted for others."""
+    """The most that queues may grant their Workloads before these are evicted for others, and how often."""
 
     grace_period: Duration | None = None
     """The longest gracePeriod, such as 30s, 5m or 1h30m. Absent: no cap."""
     min_runtime: Duration | None = None
     """The longest minRuntime, such as 30s, 5m or 1h30m. Absent: no cap."""
+    max_evictions: CommonEvictionLimit | None = None
+    """How many evictions for others there may be of all Workloads of queues below together, at all levels.
+    Absent: any number."""
 
 
 class CohortSpec(Model):
@@ -79,7 +83,8 @@ class CohortSpec(Model):
     fair_sharing: CohortFairSharing = CohortFairSharing()
     """Whether the tree shares what is borrowed by weight, and this cohort's weight among its siblings."""
     preemption: CohortPreemption = CohortPreemption()
-    """The most that queues below may grant their Workloads; what they grant beyond is cut."""
+    """The most that queues below may grant their Workloads, where what they grant beyond is cut; and how many
+    of these Workloads may be evicted."""
     lifecycle: Lifecycle | None = None
     """What becomes of Workloads after their admission, where no queue or Cohort below says so."""
 

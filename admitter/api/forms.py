@@ -235,7 +235,12 @@ _LEASE: Final = fields(
 
 def _definition(spec: Type) -> Type:
     """A queue, quota, flavor or policy, as far as it is used though its own model refuses its spec."""
-    status = fields(conditions=_OWN_CONDITIONS, managedSince=dict[str, _Time], since=_Time | None)
+    status = fields(
+        conditions=_OWN_CONDITIONS,
+        managedSince=dict[str, _Time],
+        since=_Time | None,
+        evictions=several(fields(at=needed(_Time), uid=needed(str))),
+    )
     return fields(metadata=_DATED, status=status, spec=spec)
 
 

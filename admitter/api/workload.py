@@ -8,7 +8,6 @@ from admitter.api import weights
 from admitter.api.base import (
     AGE,
     LONGEST_NAME,
-    MOST_EVICTIONS,
     Conditions,
     GeneratedName,
     Int32,
@@ -27,6 +26,7 @@ from admitter.api.base import (
     map_list,
 )
 from admitter.api.conditions import WorkloadState
+from admitter.api.eviction_limits import MOST_EVICTIONS
 from admitter.api.lifecycle import RunTime
 
 

@@ -27,6 +27,7 @@ from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
 from admitter.controllers.workload.deadlines import Deadlines
 from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
+from admitter.controllers.workload.eviction_records import EvictionRecords
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.jobs import Jobs
@@ -97,15 +98,18 @@ class App:
         shortages = Shortages(self.engine, catalog)
         self.groups = GroupJobs(world, self.events, transport, clock)
         self.ready = ReadyTimeouts(world, catalog, clock, transport, self.metrics.ready)
+        records = EvictionRecords(world, self.engine.tree, transport, clock)
         self.evictions = Evictions(
-            world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport
+            world, catalog, self.grace, shortages, self.refused, self.groups, self.ready, transport, records
         )
         self.held = HeldPods(world, transport, clock)
         self.resizes = Resizes(world, transport, self.events, clock)
         self.jobs = Jobs(
             world, catalog, self.events, self.marks, self.evictions, self.held, self.resizes, transport
         )
-        self.admissions = Admissions(world, self.engine, catalog, gate, self.reasons, self.grace, transport)
+        self.admissions = Admissions(
+            world, self.engine, catalog, gate, self.reasons, self.grace, transport, records
+        )
         self.shortage_evictions = ShortageEvictions(
             world, shortages, self.admissions.keys_of, self.jobs.queue.add, clock
         )

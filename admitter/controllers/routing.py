@@ -14,6 +14,7 @@ from admitter.controllers.telemetry.events import Subject
 from admitter.controllers.unreadable import KINDS
 from admitter.names import ELASTIC_QUOTA_QUEUE, MANAGED_LABEL
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
+from admitter.policy.eviction_records import take_record
 from admitter.policy.generated import is_lenient
 from admitter.policy.priorities import CLASS_FIELD
 
@@ -115,6 +116,8 @@ class Routing:
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         self._namespaces.cluster_queue_changed(old, new)
+        if take_record(self._app.engine, old, new):
+            self._admissions.schedule_cycle()
         if _is_edited(old, new) or (old and new and is_lenient(old) != is_lenient(new)):
             self._catalog.queue_changed(either(old, new).name)
             self._admissions.schedule_cycle()

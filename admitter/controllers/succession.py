@@ -29,6 +29,7 @@ from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_lock import Term
 from admitter.election.leases import SYSTEM_CLOCKS, Clocks, LeaseCache, whole_number
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, NEEDED_ANNOTATION, SEEN_ANNOTATION, SERVICE_ACCOUNT
+from admitter.policy.eviction_records import any_limits
 
 T = TypeVar("T")
 
@@ -168,6 +169,8 @@ class Succession:
             self._needed = self._shards.versions
             self._publish()
             await self._agreed(self._needed)
+            if any_limits(self.world):  # an earlier owner may have recorded evictions until now
+                await self._read("clusterqueues")
             await self._persistently(partial(read_holders, self.world, self.transport))
             self._shards.mark_agreed(contested)
             kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}

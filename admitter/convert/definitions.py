@@ -11,6 +11,8 @@ from admitter.api.cluster_queue import (
     WhenCanPreempt,
 )
 from admitter.api.cohort import CohortSpec
+from admitter.api.eviction_limits import CommonEvictionLimit
+from admitter.api.eviction_limits import EvictionLimit as WrittenLimit
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
@@ -54,7 +56,7 @@ def groups(resources: list[ResourceQuota]) -> tuple[Group, ...]:
 
 def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
     """A queue as it is written; a lenient one limits only what it lists."""
-    borrowing, limited = spec.preemption.borrow_within_cohort, spec.preemption.max_evictions_per_workload
+    borrowing = spec.preemption.borrow_within_cohort
     return Queue(
         name,
         spec.queueing_strategy,
@@ -76,7 +78,8 @@ def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
         victim_terms=victim_terms(spec.preemption),
         limits={own_name(name): to_amount(name, most) for name, most in spec.limits.items()},
         by_namespace=spec.namespace_ordering is NamespaceOrdering.WEIGHTED_SHARE,
-        eviction_limit=EvictionLimit(limited.count, parse_duration(str(limited.per))) if limited else None,
+        eviction_limit=eviction_limit(spec.preemption.max_evictions_per_workload),
+        max_evictions=eviction_limit(spec.preemption.max_evictions),
     )
 
 
@@ -89,7 +92,13 @@ def cohort(name: str, spec: CohortSpec) -> Cohort:
         inf if caps.grace_period is None else parse_duration(str(caps.grace_period)),
         inf if caps.min_runtime is None else parse_duration(str(caps.min_runtime)),
     )
-    return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled, most)
+    quotas, limit = _quotas(spec.resources), eviction_limit(caps.max_evictions)
+    return Cohort(name, spec.parent or "", quotas, weight, sharing.enabled, most, limit)
+
+
+def eviction_limit(written: WrittenLimit | CommonEvictionLimit | None) -> EvictionLimit | None:
+    """How many evictions there may be, and in how many seconds."""
+    return EvictionLimit(written.count, parse_duration(str(written.per))) if written is not None else None
 
 
 def victim_terms(terms: PreemptionTerms) -> VictimTerms:

@@ -170,3 +170,12 @@ class SetBackOff(Command):
     queue: str
     namespace: str
     back_off: BackOff
+
+
+@dataclass(frozen=True, slots=True)
+class SetEvictions(Command):
+    """Set what the record of a queue says of evictions for others; limits count these."""
+
+    queue: str
+    # when each began at the latest, in seconds since the epoch, and the workload's UID; the oldest first
+    evictions: tuple[tuple[float, str], ...]

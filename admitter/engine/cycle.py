@@ -55,8 +55,8 @@ class Engine:
         """Whether a cycle could decide anything, before the time of `due`."""
         state = self._state
         extras = state.ledger.extras
-        idle = extras.touched or extras.doubtful
-        return bool(state.changed or state.reordered or state.doubtful or state.returned.changed or idle)
+        noted = extras.touched or extras.doubtful or state.ledger.evictions.differ
+        return bool(state.changed or state.reordered or state.doubtful or state.returned.changed or noted)
 
     @property
     def due(self) -> float | None:
@@ -79,6 +79,11 @@ class Engine:
         """How many workloads wait in a queue, preemptors with a pending reservation included."""
         pending = self._state.pending.get(queue)
         return len(self.ledger.pending_in(queue)) + (len(pending) if pending is not None else 0)
+
+    def refused_by(self, queue: str, reason: Reason) -> int:
+        """How many workloads of a queue are inadmissible for a reason."""
+        pending = self._state.pending.get(queue)
+        return pending.refused_by(reason) if pending is not None else 0
 
     def line(self, queue: str) -> list[str]:
         """UIDs of the workloads that wait in a queue, in order: first those with a pending reservation.
@@ -304,6 +309,9 @@ class Engine:
             self._requeue(events.NextMayDiffer(reservation.queue))  # others may rely on its quota now
         return reservation is not None
 
+    def _set_evictions(self, command: commands.SetEvictions) -> bool:
+        return self.ledger.evictions.set(command.queue, command.evictions)
+
     def _cancel_eviction(self, command: commands.CancelEviction) -> bool:
         preemptor = self.ledger.preemptor(command.holder)
         reservation = self.ledger.held(command.holder)
@@ -484,6 +492,7 @@ class Engine:
         commands.Displace: _displace,
         commands.StartEviction: _start_eviction,
         commands.CancelEviction: _cancel_eviction,
+        commands.SetEvictions: _set_evictions,
         commands.ReturnReservation: _return_reservation,
         commands.UseReservation: _use_reservation,
         commands.GainReservation: _gain_reservation,

@@ -11,10 +11,10 @@ from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption.glance import Glance
+from admitter.engine.preemption.limited import reached
 from admitter.engine.preemption.search import Outlook, search
 from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
-from admitter.engine.quota.eviction_limits import LimitReached, opens
 from admitter.engine.quota.ledger import PendingReservation
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -45,7 +45,7 @@ class Nominator:
         During a back-off only the first and the third count. Where only limits on evictions stand against it
         that is the reason.
         """
-        self._state.preemption.kept_by_limits.clear()
+        self._state.preemption.kept_by_limits = False
         outcome = self._nominated_in_peace(workload, queue)
         if isinstance(outcome, Refused) and self._state.preemption.kept_by_limits:
             limited = self._by_limits(workload, queue, outcome)
@@ -62,16 +62,9 @@ class Nominator:
             free = self._nominated(workload, queue)
         finally:
             scene.limited = True
-        victims = free.victims if isinstance(free, Nomination) else ()
-        reached = []
-        for victim in victims:
-            limit, of_victim = self._state.tree.queues[victim.queue].eviction_limit, victim.workload
-            until = opens(limit, of_victim.evictions) if of_victim is not None else 0.0
-            if limit is not None and until > scene.now:
-                reached.append(LimitReached(victim.queue, limit, until))
-        if not reached:
+        last = reached(scene, free.victims if isinstance(free, Nomination) else ())
+        if last is None:
             return None
-        last = max(reached, key=lambda each: (each.until, each.queue))
         return Refused(
             replace(refused.refusal, reason=Reason.EVICTIONS_LIMITED, limited=last), refused.outlook
         )

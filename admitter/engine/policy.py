@@ -88,9 +88,9 @@ ANY_TERMS: Final = VictimTerms(inf, inf)
 
 @dataclass(frozen=True, slots=True)
 class EvictionLimit:
-    """How often one workload may be evicted for others."""
+    """How many evictions for others there may be: of one workload, or of all below a queue or Cohort."""
 
-    count: int  # so often at most
+    count: int  # so many at most
     per: float  # in any time span of so many seconds
 
 
@@ -133,6 +133,7 @@ class Queue:
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
     by_namespace: bool = False  # whether the namespace with the smallest share in it goes first
     eviction_limit: EvictionLimit | None = None  # how often each of its workloads may be evicted; None: any
+    max_evictions: EvictionLimit | None = None  # the same of all its workloads together
 
     def key(self, flavor: str, resource: str) -> FlavorResource:
         """Where use of a resource in a flavor counts."""
@@ -171,3 +172,5 @@ class Cohort:
     weight: Fraction = Fraction(1)  # as of a queue, among its siblings
     fair: bool = False  # whether what is borrowed below it is shared by weight; counts at the root only
     victim_terms: VictimTerms = ANY_TERMS  # the most that queues below it may grant
+    # the most evictions of workloads of all queues below it together; None: any number
+    max_evictions: EvictionLimit | None = None

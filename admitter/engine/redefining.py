@@ -24,6 +24,8 @@ def without_effect_on_others(
         before = tree.queues.get(name)
         if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
             found.add(name)
-        elif not ledger.reservations(name) and name not in ledger.queues_with_pending:
+        elif not (
+            ledger.reservations(name) or name in ledger.queues_with_pending or ledger.evictions.of(name)
+        ):
             found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
     return found

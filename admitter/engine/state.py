@@ -204,9 +204,14 @@ class EngineState:
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, back-offs begin and end, and checkpoints begin to count.
 
-        And some may grow now.
+        And some may grow now. Limits count other evictions than before.
         """
         self.ledger.extras.turn(now)
+        history = self.ledger.evictions
+        for event, noted in ((events.FewerEvictions, history.fewer), (events.EvictionsMoved, history.moved)):
+            for queue in sorted(noted):
+                self.requeue(event(queue))
+            noted.clear()
         for holder, checkpoint in self.checkpoints.turn(now):
             held = self.ledger.held(holder)
             if held is not None:

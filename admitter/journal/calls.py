@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from admitter.engine import commands
 from admitter.engine.model import Workload
 from admitter.engine.policy import Cohort, Queue
+from admitter.engine.quota.eviction_limits import LimitOf, LimitReached
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import FlavorRefusal, Refusal
 from admitter.engine.tree_cycle import Plan
@@ -97,6 +98,7 @@ _CALLS: Final[Mapping[str, type[Call]]] = {
     "use": commands.UseReservation,
     "gain": commands.GainReservation,
     "back_off": commands.SetBackOff,
+    "evictions": commands.SetEvictions,
     "cycle": Cycle,
     "resume": Resume,
     "forsake": AbandonTrees,
@@ -177,6 +179,8 @@ def _plain(value: object) -> object:
         del made["tried_last"]  # journals of before have none
     if isinstance(value, Refusal) and value.limited is None:
         del made["limited"]  # likewise
+    if isinstance(value, LimitReached) and value.of is LimitOf.WORKLOAD:
+        del made["of"]  # likewise
     if isinstance(value, FlavorRefusal):
         del made["beside"]  # for words only; journals of before have none
     if isinstance(value, Queue | Cohort):

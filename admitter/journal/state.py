@@ -5,10 +5,11 @@ other one finds it out in its first cycle. After a cycle that one decides nothin
 decided.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from admitter.engine import commands
 from admitter.engine.model import Admission, Workload
+from admitter.engine.quota.ledger import Ledger, Reservation
 from admitter.engine.quota.tree import Node
 from admitter.engine.state import EngineState
 from admitter.journal.calls import Cycle, Looks
@@ -49,6 +50,7 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
         yield commands.SetPods(each.holder, pods.alive, pods.left_over)
     for holder, extra in ledger.extras:
         yield commands.SetExtra(holder, extra)
+    yield from _recorded(ledger, reservations)
     for kept in ledger.pending_reservations.values():
         yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name
     for each in reservations:
@@ -62,9 +64,27 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
             gone = Workload(uid, each.queue, 0, 0.0, ())
             yield commands.Evict(each.holder, gone, Admission(each.queue, ()), False)
             yield commands.Withdraw(uid)
+    yield from _begun(ledger, reservations)
     for victim, preemptor in ledger.displacements:
         if ledger.held(victim) is None:
             yield commands.Displace(victim, preemptor)
     gained = state.returned.gained
     for uid in sorted({preemptor for _, preemptor in ledger.displacements} | gained):
         yield commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid)
+
+
+def _recorded(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[commands.Command]:
+    """Records without what is in them and has not begun: that is new once its eviction is known."""
+    evicting = {each.holder for each in reservations if ledger.evicting(each.holder)}
+    written = evicting - ledger.evictions.in_flight
+    for queue, record in ledger.evictions.records():
+        yield commands.SetEvictions(queue, tuple(each for each in record if each[1] not in written))
+
+
+def _begun(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[commands.Command]:
+    """Evictions that are in no record any more as those that are in flight."""
+    yield from (commands.SetEvictions(queue, record) for queue, record in ledger.evictions.records())
+    for each in reservations:
+        flies = each.holder in ledger.evictions.in_flight or ledger.is_eviction_pending(each.holder)
+        if ledger.evicting(each.holder) and not flies:
+            yield commands.StartEviction(each.holder)

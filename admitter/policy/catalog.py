@@ -385,7 +385,10 @@ class Catalog:
         rules = CohortRules(ELASTIC_QUOTA_QUEUE, victim_terms=made.rules.victim_terms)
         plain = Branch(rules, lifecycle=made.lifecycle)
         if made != plain:
-            words = "this is the cohort of elastic quotas: of its spec only preemption and lifecycle count"
+            words = (
+                "this is the cohort of elastic quotas: of its spec only lifecycle, and gracePeriod and"
+                " minRuntime of preemption count"
+            )
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
         return plain
 

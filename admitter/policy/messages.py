@@ -11,7 +11,7 @@ from admitter.cache.views import at, timestamp
 from admitter.engine.cycle import Engine
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
 from admitter.engine.quota.back_off import BackOff
-from admitter.engine.quota.eviction_limits import LimitReached
+from admitter.engine.quota.eviction_limits import LimitOf, LimitReached
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
@@ -165,12 +165,26 @@ def _backed_off(back_off: BackOff) -> str:
 
 def _limited(reached: LimitReached) -> str:
     """Why a workload is not evicted that would make room, and when it may be."""
+    if reached.of is not LimitOf.WORKLOAD:
+        return _limited_together(reached)
     queue, limit = queue_title(reached.queue), reached.limit
     if reached.until == inf:
         return f"what would make room is in {queue}, where no Workload is evicted for others"
     times, per = f"{limit.count} time{'s' if limit.count > 1 else ''}", written_duration(limit.per)
     after = timestamp(at(reached.until))
     return f"a Workload of {queue} that would make room was evicted {times} within {per}: next at {after}"
+
+
+def _limited_together(reached: LimitReached) -> str:
+    """The same by a limit on all evictions from a queue, or below a Cohort."""
+    title, limit = node_title(reached.of, reached.queue), reached.limit
+    if not limit.count:
+        return f"what would make room is in {title}, which allows no eviction for others"
+    evictions = f"{limit.count} eviction{'s' if limit.count > 1 else ''} for others"
+    allowed = f"{title} allows {evictions} within {written_duration(limit.per)}"
+    if reached.until == inf:
+        return f"{allowed}, and more at once would make room"
+    return f"{allowed}, and there were so many: next at {timestamp(at(reached.until))}"
 
 
 def _shortage(refusal: Refusal, queue: str, use: Use | None) -> str:

@@ -21,6 +21,7 @@ from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import metadata_for, workload_spec
+from admitter.policy.eviction_records import take_record
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.gate_readiness import backing_off
 from admitter.policy.intake import Intake
@@ -126,6 +127,8 @@ class Snapshot:
         ):
             for view in store:
                 changed(view.name)
+        for queue in world.cluster_queues:
+            take_record(self.engine, None, queue)
         catalog.nodes_changed()
         catalog.refresh()
         catalog.elastic.refresh()

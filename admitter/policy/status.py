@@ -10,7 +10,6 @@ from datetime import datetime
 from math import ceil
 from typing import Final
 
-from admitter.api.base import MOST_EVICTIONS
 from admitter.api.conditions import (
     ActiveReason,
     ConditionType,
@@ -18,6 +17,7 @@ from admitter.api.conditions import (
     FinishedReason,
     PendingReason,
 )
+from admitter.api.eviction_limits import MOST_EVICTIONS
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.resize_status import ResizeStatus
 from admitter.cache.run_time_status import run_time_of

@@ -7,8 +7,8 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from admitter.api.base import MOST_EVICTIONS
 from admitter.api.conditions import ConditionType, EvictedReason
+from admitter.api.eviction_limits import MOST_EVICTIONS
 from admitter.cache.timestamps import seconds
 from admitter.cache.views import JobView, WorkloadView
 from admitter.convert import workloads
@@ -23,6 +23,7 @@ from admitter.engine.commands import (
 )
 from admitter.engine.model import Admission, Workload
 from admitter.engine.tree_cycle import Plan
+from admitter.policy.eviction_records import note_eviction
 from admitter.policy.gate import Waiting
 from admitter.policy.held import left_of
 from admitter.policy.intake import gives_back
@@ -307,6 +308,8 @@ class Lifecycles:
 
     def _preempt(self, now: float, item: Item, preemptor: str | None) -> Event:
         item.preempted, item.evictions = now, (*item.evictions, now)[-MOST_EVICTIONS:]
+        if item.admission is not None:
+            note_eviction(self._engine, item.admission.queue, item.view.uid, now)
         return self._evict(now, item, "Preempted", "Preempted", self._key(preemptor))
 
     def _evict(self, now: float, item: Item, kind: str, reason: str, preemptor: Key | None = None) -> Event:

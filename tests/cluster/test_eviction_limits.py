@@ -54,3 +54,28 @@ def test_no_job_is_evicted_more_often_than_its_queue_allows_also_after_a_restart
     team.runs("second")
     first, second = evictions(team, "train")
     assert second - first >= timedelta(seconds=SPAN)
+
+
+@pytest.mark.timeout(600)
+def test_a_cohort_has_no_more_evictions_than_it_allows_also_of_deleted_jobs_and_after_a_restart(
+    team: Team,
+) -> None:
+    team.shares(("a", "0"), ("b", "2"), preemption=RECLAIM)
+    team.cohort("all", preemption={"maxEvictions": {"count": 1, "per": f"{SPAN}s"}})
+    for name in ("one", "two"):
+        team.apply(job(team.namespace, name, seconds=None, queue="a"))
+        team.runs(name)
+    team.apply(job(team.namespace, "first", seconds=None, queue="b"))
+    team.runs("first")
+    (evicted,) = [name for name in ("one", "two") if evictions(team, name)]
+    (begun,) = evictions(team, evicted)
+    team.kubectl("delete", "job", evicted)
+    team.apply(job(team.namespace, "second", seconds=None, queue="b"))
+    eventually(lambda: team.reason("second") == "EvictionsLimited", what="the second owner to wait")
+    title = f"Cohort {team.namespace}-all"
+    words = f"{title} allows 1 eviction for others within 1m, and there were so many: next at "
+    assert words in team.workload("second")["status"]["message"]
+    team.controller.restart()
+    team.runs("second")
+    (last,) = evictions(team, "two" if evicted == "one" else "one")
+    assert last - begun >= timedelta(seconds=SPAN)

@@ -1,12 +1,14 @@
 """What is shown of quota and decisions, in which unit, and under which name."""
 
+from dataclasses import replace
+
 from prometheus_client.metrics_core import Metric
 
 from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics, StateMetrics
 from admitter.engine.commands import Define, Reserve, SetFlavor, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
-from admitter.engine.policy import Group, Queue, Quota, Strategy
+from admitter.engine.policy import EvictionLimit, Group, PreemptionPolicy, Queue, Quota, Reclaim, Strategy
 from benchmarks.scrape import counting, filled
 from tests.metrics import against_conventions, documented, families, labels, shown
 
@@ -68,6 +70,25 @@ async def test_what_a_queue_that_waits_keeps_from_others_is_shown() -> None:
     engine.cycle()
     metrics = await seen(engine)
     assert value(metrics, "admitter_quota_claimed", **b, resource="cpu") == 0
+
+
+async def test_what_waits_for_limits_on_evictions_is_counted() -> None:
+    engine = Engine()
+    engine.apply(SetFlavor(Flavor("spot")))
+    owner = replace(queue("a", 4), preemption=PreemptionPolicy(reclaim=Reclaim.ANY))
+    engine.apply(Define((owner, replace(queue("b", 0), max_evictions=EvictionLimit(0, 60)))))
+    used = (Assignment("main", 1, (("cpu", "spot"),), (("cpu", 4000),)),)
+    lent = Workload("lent", "b", 0, 0, (PodSet("main", 1, (("cpu", 4000),)),))
+    engine.apply(Reserve("lent", Admission("b", used), lent))
+    for uid in ("one", "two"):
+        engine.apply(Submit(Workload(uid, "a", 0, 0, (PodSet("main", 1, (("cpu", 1000),)),))))
+    engine.cycle()
+    metrics = await seen(engine)
+    counts = {
+        name: value(metrics, "admitter_eviction_limited_workloads", cluster_queue=name, kind="ClusterQueue")
+        for name in "ab"
+    }
+    assert counts == {"a": 2, "b": 0}
 
 
 async def test_what_an_elastic_quota_uses_is_shown_as_its_kind() -> None:

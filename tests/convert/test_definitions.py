@@ -10,6 +10,7 @@ from admitter.api.cohort import CohortSpec
 from admitter.convert import definitions
 from admitter.engine.policy import (
     Cohort,
+    EvictionLimit,
     Fungibility,
     Group,
     PreemptionPolicy,
@@ -64,3 +65,21 @@ def test_a_threshold_of_priority_is_refused_where_priority_is_ignored() -> None:
     borrowing = {"policy": "GuaranteedShare", "maxPriorityThreshold": 5}
     with pytest.raises(ValidationError, match="maxPriorityThreshold means nothing with GuaranteedShare"):
         ClusterQueueSpec.model_validate({"preemption": {"borrowWithinCohort": borrowing}})
+
+
+def test_limits_on_evictions_of_a_queue_of_each_of_its_workloads_and_of_a_cohort() -> None:
+    limits = {"maxEvictions": {"count": 100, "per": "1d"}}
+    each = {"maxEvictionsPerWorkload": {"count": 10, "per": "90s"}}
+    made = definitions.queue("team", ClusterQueueSpec.model_validate({"preemption": limits | each}))
+    assert (made.max_evictions, made.eviction_limit) == (EvictionLimit(100, 86_400), EvictionLimit(10, 90))
+    above = definitions.cohort("all", CohortSpec.model_validate({"preemption": limits}))
+    assert above == Cohort("all", max_evictions=EvictionLimit(100, 86_400))
+
+
+@pytest.mark.parametrize("spec", [ClusterQueueSpec, CohortSpec])
+@pytest.mark.parametrize("limit", [{"count": 101, "per": "1h"}, {"count": -1, "per": "1h"}, {"count": 1}])
+def test_no_more_evictions_are_counted_than_are_remembered(
+    spec: type[ClusterQueueSpec | CohortSpec], limit: dict[str, object]
+) -> None:
+    with pytest.raises(ValidationError, match="maxEvictions"):
+        spec.model_validate({"preemption": {"maxEvictions": limit}})

@@ -6,10 +6,27 @@ from typing import Final
 
 import pytest
 
-from admitter.engine.commands import CancelEviction, Define, Release, Reserve, SetWeight, Submit, Withdraw
+from admitter.engine.commands import (
+    CancelEviction,
+    Define,
+    Release,
+    Reserve,
+    SetEvictions,
+    SetWeight,
+    Submit,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim, Strategy, VictimTerms, WithinQueue
+from admitter.engine.policy import (
+    BorrowWithin,
+    EvictionLimit,
+    PreemptionPolicy,
+    Reclaim,
+    Strategy,
+    VictimTerms,
+    WithinQueue,
+)
 from admitter.engine.queue import events
 from admitter.engine.queue.requeue import TABLE, Rule
 from admitter.engine.queue.selection import Selection
@@ -251,6 +268,20 @@ def with_less_memory() -> Engine:
     return made
 
 
+def with_evictions_left() -> Engine:
+    """An eviction was recorded that never began: once that is corrected `waits` may evict `goes`."""
+    owner = queue("a", {"cpu": {"f": "2"}}, cohort="c", preemption=RECLAIMS)
+    lends = replace(queue("b", {"cpu": {"f": "0"}}, cohort="c"), max_evictions=EvictionLimit(1, 1000))
+    made = engine(flavor("f"), owner, lends)
+    runs(made, "goes", 2, queue="b")
+    made.apply(SetEvictions("b", ((5, "other"),)))
+    made.apply(Submit(asks("waits", 2, "a")))
+    made.cycle(LATER)
+    made.apply(SetEvictions("b", ()))
+    made.cycle(LATER)
+    return made
+
+
 STORIES: Final[tuple[tuple[type[events.Event], Rule, Callable[[], Engine]], ...]] = (
     (events.UsageShrank, Selection.entitled, entitled),
     (events.UsageShrank, Selection.on_smaller_side, on_smaller_side),
@@ -264,6 +295,7 @@ STORIES: Final[tuple[tuple[type[events.Event], Rule, Callable[[], Engine]], ...]
     (events.TimerDue, Selection.all_of_queue, run_long_enough),
     (events.TermsChanged, Selection.all_of_queue, weighs_more),
     (events.EvictionCancelled, Selection.all_of_tree, of_a_victim_that_stays),
+    (events.FewerEvictions, Selection.all_of_tree, with_evictions_left),
     (events.Redefined, Selection.all_concerned, owns_more),
 )
 SEEDS: Final = (

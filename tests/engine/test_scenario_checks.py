@@ -9,18 +9,20 @@ import pytest
 from admitter.engine import growth
 from admitter.engine.cycle import Engine
 from admitter.engine.growth import Growth, Resizing
-from admitter.engine.preemption import within_queue
+from admitter.engine.preemption import context, within_queue
 from admitter.engine.queue.events import UsageShrank
 from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.queue.requeue import TABLE
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.evictions import EvictionHistory
 from admitter.engine.quota.lines import ANY_RANK
+from admitter.engine.quota.tree import Tree
 from admitter.engine.tree_cycle import TreeCycle
 from tests.engine.scenarios.all_checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
 
-SCENARIOS: Final = 300
+SCENARIOS: Final = 800
 """Among so many of them at least one has to meet what is broken."""
 
 
@@ -56,6 +58,18 @@ def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TreeCycle, "_redeem", lambda *_: set())
 
 
+def _each_may_go_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(context, "opens", lambda *_: 0.0)
+
+
+def _nothing_is_limited(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Tree, "limiting", lambda *_: ())
+
+
+def _what_flies_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EvictionHistory, "decide", lambda *_: None)
+
+
 def _nothing_shrinks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Growth, "_shrink", lambda _: [])
 
@@ -84,6 +98,9 @@ def _all_grow(patch: pytest.MonkeyPatch) -> None:
         ("rebuilt", _places_are_forgotten),
         ("rebuilt", _nothing_is_woken),
         ("reasons", _nothing_is_told),
+        ("limits", _each_may_go_again),
+        ("windows", _nothing_is_limited),
+        ("windows", _what_flies_is_forgotten),
         ("extra", _nothing_shrinks),
         ("extra", _all_shrink),
         ("extra", _all_grow),

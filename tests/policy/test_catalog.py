@@ -355,3 +355,19 @@ def test_a_queue_that_was_made_anew_and_is_invalid_brings_nothing_of_the_one_bef
     cluster.refresh()
     assert cluster.catalog.queue("y").problem is None
     assert "y" in cluster.engine.tree.queues
+
+
+def test_the_cohort_of_elastic_quotas_has_no_limit_on_evictions_and_says_so(cluster: Cluster) -> None:
+    terms = {"gracePeriod": "5m"}
+    cluster.write("cohort", "elastic-quota", {"preemption": terms})
+    cluster.refresh()
+    assert cluster.catalog.cohort_problem("elastic-quota") is None
+    cluster.write(
+        "cohort", "elastic-quota", {"preemption": terms | {"maxEvictions": {"count": 1, "per": 60}}}
+    )
+    cluster.refresh()
+    problem = cluster.catalog.cohort_problem("elastic-quota")
+    assert problem is not None
+    assert problem[0] is ActiveReason.INVALID_SPEC
+    assert "of its spec only lifecycle, and gracePeriod and minRuntime of preemption count" in problem[1]
+    assert not cluster.engine.tree.eviction_limits

@@ -89,7 +89,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
     ready = ReadyTimeouts(world, catalog, grace.clock, absent, lambda _queue, _seconds: None)
     shortages, refused = Shortages(engine, catalog), RefusedStarts()
-    eviction = Evictions(world, catalog, grace, shortages, refused, absent, ready, absent)
+    eviction = Evictions(world, catalog, grace, shortages, refused, absent, ready, absent, absent)
     assert eviction.wanted(running) is None
 
 

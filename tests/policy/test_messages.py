@@ -12,7 +12,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import PodSet
 from admitter.engine.policy import EvictionLimit, PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.quota.back_off import BackOff
-from admitter.engine.quota.eviction_limits import LimitReached
+from admitter.engine.quota.eviction_limits import LimitOf, LimitReached
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import (
     Use,
@@ -251,3 +251,45 @@ def test_a_limit_on_evictions_says_how_often_and_when_it_is_over() -> None:
     assert waiting_message(never).endswith(
         "; what would make room is in ClusterQueue lent, where no Workload is evicted for others"
     )
+
+
+NEXT = "and there were so many: next at 2026-01-01T13:05:00Z"
+
+
+@pytest.mark.parametrize(
+    ("of", "count", "until", "words"),
+    [
+        (
+            LimitOf.QUEUE,
+            2,
+            1_767_272_700,
+            f"ClusterQueue lent allows 2 evictions for others within 1h, {NEXT}",
+        ),
+        (
+            LimitOf.COHORT,
+            1,
+            1_767_272_700,
+            f"Cohort lent allows 1 eviction for others within 1h, {NEXT}",
+        ),
+        (
+            LimitOf.QUEUE,
+            1,
+            inf,
+            "ClusterQueue lent allows 1 eviction for others within 1h, and more at once would make room",
+        ),
+        (
+            LimitOf.COHORT,
+            0,
+            inf,
+            "what would make room is in Cohort lent, which allows no eviction for others",
+        ),
+    ],
+)
+def test_a_limit_on_all_evictions_of_a_queue_or_cohort_names_it(
+    of: LimitOf, count: int, until: float, words: str
+) -> None:
+    short = FlavorRefusal("spot", Rule.BUSY, "cpu", quota=4000, own=4000)
+    reached = LimitReached("lent", EvictionLimit(count, 3600), until, of)
+    reason = Reason.EVICTIONS_LIMITED
+    limited = Refusal(reason, "total", asked=(("cpu", 1000),), flavors=(short,), limited=reached)
+    assert waiting_message(limited).endswith(f"; {words}")

@@ -34,6 +34,7 @@ from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Queue
+from admitter.engine.refusal import Reason
 from admitter.quantities.amounts import CPU
 from admitter.quotas.elastic import kind_of_queue
 
@@ -88,6 +89,7 @@ class StateMetrics:
         self._active: dict[str, int] = {}
         self._inadmissible: dict[str, int] = {}
         self._admitted: dict[str, int] = {}
+        self._limited: dict[str, int] = {}
 
     def is_known(self, queue: str) -> bool:
         return queue in self.engine.tree.queues
@@ -101,6 +103,7 @@ class StateMetrics:
         active = {name: self.engine.waiting(name) + deciding[name] for name in names}
         self._active = {name: min(active[name], waiting[name]) for name in names}
         self._inadmissible = {name: waiting[name] - self._active[name] for name in names}
+        self._limited = {name: self.engine.refused_by(name, Reason.EVICTIONS_LIMITED) for name in names}
 
     def _cells_of(self, queue: Queue) -> Iterator[_Cell]:
         ledger, claimed = self.engine.ledger, self.engine.claimed(queue.name)
@@ -126,6 +129,14 @@ class StateMetrics:
         for queue, count in self._admitted.items():
             admitted.add_metric((queue, kind_of_queue(queue)), count)
         yield admitted
+        limited = GaugeMetricFamily(
+            "admitter_eviction_limited_workloads",
+            "Workloads that wait since limits keep others from being evicted for them.",
+            labels=QUEUE_LABELS,
+        )
+        for queue, count in self._limited.items():
+            limited.add_metric((queue, kind_of_queue(queue)), count)
+        yield limited
         for name, words in _QUOTA.items():
             yield self._quota(name, words)
 

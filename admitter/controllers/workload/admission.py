@@ -22,6 +22,7 @@ from admitter.controllers.guarded import guarded
 from admitter.controllers.workload.amendments import Amendments
 from admitter.controllers.workload.decision_writer import DecisionWriter
 from admitter.controllers.workload.engine_feed import EngineFeed
+from admitter.controllers.workload.eviction_records import EvictionRecords
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.reservation_writer import ReservationWriter
@@ -51,6 +52,7 @@ class Admissions:
     reasons: WaitingReasons
     grace: GracePeriods
     transport: Transport
+    records: EvictionRecords
 
     def __post_init__(self) -> None:
         # a queue with this name has quota free again that orphaned pods used
@@ -70,7 +72,9 @@ class Admissions:
         orphaned = self._orphaned_pods
         # changes of pods and Jobs concern the feed alone
         self.feed = EngineFeed(world, self.engine, self.gate, reasons, orphaned, self.schedule_cycle)
-        self._writer = DecisionWriter(world, self.gate, self.feed, reasons, self._reservations, writes)
+        self._writer = DecisionWriter(
+            world, self.gate, self.feed, reasons, self._reservations, writes, self.records
+        )
         # set when the API server says that another controller decides
         self.overruled = self._writer.overruled
         self._reworded: set[str] = set()

@@ -7,6 +7,8 @@ Previous step: a cycle has decided (`workload.admission`). Next step: the admitt
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from admitter.cache.preemption_status import PreemptionStatus
@@ -26,6 +28,7 @@ from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.engine_feed import EngineFeed
+from admitter.controllers.workload.eviction_records import EvictionRecords
 from admitter.controllers.workload.reservation_writer import ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.controllers.workload.writes import REFUSED_SECONDS, StatusWrites
@@ -64,6 +67,7 @@ class DecisionWriter:
     reasons: WaitingReasons
     reservations: ReservationWriter
     writes: StatusWrites
+    records: EvictionRecords
 
     def __post_init__(self) -> None:
         self.overruled = asyncio.Event()
@@ -203,7 +207,21 @@ class DecisionWriter:
             return  # the new owner of the tree decides anew
         why = receipt_message(eviction)
         by = PreemptionStatus(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
-        await self._write_step(view, step, by, eviction.grace)
+        if step is Step.EVICT:
+            await self.records.begin(view, partial(self._begin_eviction, view, by, eviction.grace))
+        else:
+            await self._write_step(view, step, by, eviction.grace)
+
+    async def _begin_eviction(
+        self, recorded: WorkloadView, by: PreemptionStatus, grace: float, now: datetime
+    ) -> WorkloadView | None:
+        """Begin an eviction that is recorded; None: the victim has changed, and is to take no such step."""
+        view = self.world.workloads.get(recorded.key)
+        if view is None or view.uid != recorded.uid or view.admission is None:
+            return None
+        if planned_eviction(phase_of(view), grace) is not Step.EVICT:
+            return None
+        return await self._write_step(view, Step.EVICT, by, now=now)
 
     async def _amend(self, victim: WorkloadView, by: PreemptionStatus | None) -> None:
         key, uid = victim.key, victim.uid
@@ -232,14 +250,21 @@ class DecisionWriter:
             self.reservations.on_due()
 
     async def _write_step(
-        self, view: WorkloadView, step: Step, by: PreemptionStatus, grace: float = 0.0
-    ) -> None:
-        """Write a step of a victim, and tell its user if it is to stop later."""
+        self,
+        view: WorkloadView,
+        step: Step,
+        by: PreemptionStatus,
+        grace: float = 0.0,
+        now: datetime | None = None,
+    ) -> WorkloadView | None:
+        """Write a step of a victim, and tell its user if it is to stop later; None: it is written already."""
         if step is Step.REASSIGN and view.evicted_for == (by.uid, by.generation):
-            return
-        written = await self.writes.patch(view, status.eviction(view, step, by, grace, self.writes.now()))
+            return None
+        body = status.eviction(view, step, by, grace, now or self.writes.now())
+        written = await self.writes.patch(view, body)
         if not (view.evicting or written.evicting):  # its change tells that an eviction begins
             self.reasons.evicted(written)
+        return written
 
     async def _failed(
         self, what: str, key: Key, uid: str, error: ClusterError, *, holds: bool = False

@@ -13,19 +13,23 @@ when the Job has changed, or after a while.
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from math import inf
 from typing import Final
 
 from admitter.api.conditions import ConditionType, EvictedReason
 from admitter.api.job_kind import Injection, Restore
 from admitter.cache.job_resources import JOB, POD_GROUP
+from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.run_time_status import run_time_of
-from admitter.cache.views import JobView, WorkloadView
+from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
 from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
+from admitter.controllers.workload.eviction_records import EvictionRecords
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.pod_writes import bar as bar_pod
@@ -103,6 +107,7 @@ class Evictions:
     groups: GroupJobs
     ready: ReadyTimeouts
     transport: Transport
+    records: EvictionRecords
     again: Signal[[Key, float]] = field(default_factory=Signal)  # a step is due after so many seconds
     _started: dict[str, float] = field(default_factory=dict)  # when, by UID, in the last `ACT_SECONDS`
 
@@ -131,15 +136,21 @@ class Evictions:
             return  # what is newer has been taken in, and brings us here again
         by = workload.preemption if reason is EvictedReason.PREEMPTED else None
         if by is not None:
-            body = status.preempted(workload, by, self.grace.clock())
-        else:
-            body = status.evicted(workload, reason, message, self.grace.clock())
-            if workload.preemption is not None and not self.grace.is_needed(workload):
-                body["status"]["preemption"] = None  # else a restart would take it for what makes room
-            if reason is EvictedReason.PODS_NOT_READY:
-                body["status"] |= self.ready.evicted(workload)
+            await self.records.begin(workload, partial(self._preempt, workload, by))
+            return
+        body = status.evicted(workload, reason, message, self.grace.clock())
+        if workload.preemption is not None and not self.grace.is_needed(workload):
+            body["status"]["preemption"] = None  # else a restart would take it for what makes room
+        if reason is EvictedReason.PODS_NOT_READY:
+            body["status"] |= self.ready.evicted(workload)
+        await self._patch(workload, body)
+
+    async def _preempt(self, workload: WorkloadView, by: PreemptionStatus, now: datetime) -> WorkloadView:
+        return await self._patch(workload, status.preempted(workload, by, now))
+
+    async def _patch(self, workload: WorkloadView, body: Json) -> WorkloadView:
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
-        self.world.read_workloads.take(raw)
+        return self.world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way; a Workload made by hand has no Job."""
@@ -268,9 +279,7 @@ class Evictions:
                 yield from self.made_for(made, levels - 1)
 
     async def _free(self, workload: WorkloadView) -> None:
-        body = status.freed(workload, self.grace.clock())
-        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
-        self.world.read_workloads.take(raw)
+        await self._patch(workload, status.freed(workload, self.grace.clock()))
 
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""

@@ -1,6 +1,6 @@
 """What victims are looked for in."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import Queue, WithinQueue
@@ -19,10 +19,8 @@ class PreemptionContext:
     ledger: Ledger
     capacity: Capacity
     now: float = 0.0
-    # whether workloads are kept that were evicted as often as a limit of their queue allows
-    limited: bool = True
-    # the UIDs of those that were, as far as any was looked at
-    kept_by_limits: set[str] = field(default_factory=set)
+    limited: bool = True  # whether limits on evictions count
+    kept_by_limits: bool = False  # whether one has kept a workload, as far as any was looked at
 
     def may_go_at(self, reservation: Reservation) -> float:
         """From when on a workload may be preempted, in seconds since the epoch; inf: never.
@@ -37,9 +35,20 @@ class PreemptionContext:
         if queue.eviction_limit is not None and self.limited:
             opening = opens(queue.eviction_limit, workload.evictions)
             if opening > self.now:
-                self.kept_by_limits.add(reservation.holder)
+                self.kept_by_limits = True
                 return max(ready, opening)
         return ready
+
+    def gives_at(self, queue: str) -> float:
+        """From when on one more workload of a queue may be evicted, by limits on all of them together.
+
+        In seconds since the epoch; inf: never.
+        """
+        opening = 0.0
+        for node in self.tree.limiting(queue) if self.limited else ():
+            opening = max(opening, self.ledger.evictions.window(node, self.now).opens(1))
+        self.kept_by_limits |= opening > self.now
+        return opening
 
     def giving(self, queue: Queue, preemptor: Workload, key: FlavorResource) -> int:
         """What victims in a queue would free of a resource in a flavor, for a workload of the same queue.

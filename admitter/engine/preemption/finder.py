@@ -49,7 +49,7 @@ class CandidateFinder:
         And where namespaces share that, how large a share one of them must keep to give anything.
         """
         policy, giving = self._queue.preemption.within, NO_NAMESPACE_GIVES
-        if policy is WithinQueue.NEVER:
+        if policy is WithinQueue.NEVER or not self._gives(self._queue.name):
             return [], giving
         node, sharing = ("queue", self._queue.name), self._ledger.sharing.get(self._queue.name)
         lesser = within_queue.lesser(policy, self._preemptor)
@@ -120,7 +120,7 @@ class CandidateFinder:
             if self._tree.queues[name].pool:
                 standing = self._scene.capacity.planned(name)
                 groups.append(OverQuota(self._ground, name, side, standing, self._eligible(lesser)))
-            elif exceeds(name):
+            elif exceeds(name) and self._gives(name):
                 pool = Pool(self._ground, name, side)
                 for reservation in filter(self._eligible(lesser), self._ledger.candidates(name)):
                     pool.add(reservation)
@@ -131,10 +131,18 @@ class CandidateFinder:
 
         def among(name: str) -> bool:
             given = self._is_beside(side, name) if giving is None else name in giving
-            return given and name not in apart and exceeds(name)
+            return given and name not in apart and exceeds(name) and self._gives(name)
 
         queues = QueuePools(self._ground, side, self._ledger.lines, lesser, among)
         return [*groups, queues] if queues else groups
+
+    def _gives(self, queue: str) -> bool:
+        """Whether limits leave any workload of a queue to be evicted now."""
+        opening = self._scene.gives_at(queue)
+        if opening <= self._scene.now:
+            return True
+        self.due = min(self.due, opening)
+        return False
 
     def _exceeding(self, side: Node) -> Callable[[str], bool]:
         """Says whether a queue on another side, and all between it and the node above both, exceed their own.

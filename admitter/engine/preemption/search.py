@@ -14,7 +14,8 @@ from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
 from admitter.engine.preemption.glance import InVain
-from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
+from admitter.engine.preemption.limited import victims_within_limits
+from admitter.engine.preemption.minimal_victims import Victims
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
 from admitter.engine.quota.ledger import Reservation
@@ -120,6 +121,8 @@ class _Search:
         self._demand = Demand(scene.ledger, self._root, queue.name, usage)
         self._usage = self._demand.usage
         self._finder = CandidateFinder(scene, queue, preemptor, self._demand)
+        self._scene = scene
+        self._due = inf  # when limits leave more victims
 
     def result(self) -> SearchResult:
         """Try one rule after the other."""
@@ -149,7 +152,8 @@ class _Search:
             barred &= each.barred
             share = min(share, each.share)
             bound |= each.found.bound
-        found, due, withheld = taken.found.reservations, self._finder.due, self._demand.withheld
+        found, withheld = taken.found.reservations, self._demand.withheld
+        due = min(self._due, self._finder.due)
         seen = (barred, share, giving, due, withheld, bound)
         return SearchResult(found, taken.grounds, self._usage, candidates, *seen)
 
@@ -230,7 +234,9 @@ class _Search:
         sharing = self._ledger.sharing.get(self._queue.name)
         if sharing is not None and any(group.own for group in groups):
             rule = namespaces.AmongNamespaces(rule, sharing, self._preemptor, self._usage)
-        return minimal_victims(self._demand, groups, rule)
+        found, due = victims_within_limits(self._scene, self._demand, groups, rule)
+        self._due = min(self._due, due)
+        return found
 
 
 def _sums(groups: Iterable[Group], usage: Usage) -> Counter[FlavorResource]:

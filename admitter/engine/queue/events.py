@@ -82,6 +82,18 @@ class EvictionCancelled(NamedTuple):
     queue: str
 
 
+class FewerEvictions(NamedTuple):
+    """Limits count fewer evictions of a queue's workloads than before."""
+
+    queue: str
+
+
+class EvictionsMoved(NamedTuple):
+    """Limits count evictions of a queue's workloads at another time than before."""
+
+    queue: str
+
+
 class Redefined(NamedTuple):
     """Queues, cohorts or flavors were defined anew."""
 
@@ -92,4 +104,5 @@ class Redefined(NamedTuple):
 OfQueue = (
     UsageShrank | PendingReservationMade | Arrived | NextMayDiffer | TimerDue | BackOffTurned | TermsChanged
 )
-Event = OfQueue | ClaimsLessened | UsageGrew | RoundBegan | EvictionCancelled | Redefined
+OfTree = EvictionCancelled | FewerEvictions
+Event = OfQueue | ClaimsLessened | UsageGrew | RoundBegan | OfTree | EvictionsMoved | Redefined

@@ -148,6 +148,11 @@ class PendingQueue:
         """Requeue the classes with heads that count; returns whether there are any."""
         return requeue_all([m for m in self._classes.values() if (head := m.head()) and counts(head)])
 
+    def requeue_refused_by(self, reason: Reason) -> bool:
+        """Requeue the classes that are refused for a reason; returns whether there are any."""
+        refused = ((members, members.inadmissible) for members in self._classes.values())
+        return requeue_all([m for m, refusal in refused if refusal and refusal.reason is reason])
+
     def requeue_above(self, priority: int) -> bool:
         """Requeue the classes with a higher priority; returns whether there are any."""
         first = self._first_head()
@@ -278,6 +283,11 @@ class PendingQueue:
         """As `refusals`, those that were not reported before."""
         for members, refusal in self._refusals(queue, awaited=awaited):
             yield from dict.fromkeys(members.newly_told(refusal), refusal).items()
+
+    def refused_by(self, reason: Reason) -> int:
+        """How many workloads are inadmissible for a reason."""
+        refused = ((members.inadmissible, len(members.members)) for members in self._classes.values())
+        return sum(count for refusal, count in refused if refusal is not None and refusal.reason is reason)
 
     def _refusals(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[EquivalenceClass, Refusal]]:
         first = self._blocking_head(queue)

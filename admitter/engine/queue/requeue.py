@@ -91,6 +91,15 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   Hard: these were refused while it was out of the plan, and nothing is freed for them.
     #   Example: the API server refuses to evict `low` for `high`, which is withdrawn: now `next` evicts it.
     events.EvictionCancelled: (Selection.all_of_tree,),
+    # Limits leave more evictions than before.
+    #   Hard: an eviction that was in flight ends by itself, or its record is corrected: nothing else tells.
+    #   Example: one eviction an hour, and `low` goes for `high`. It ends before it was told to: now `next`
+    #   may be evicted for what waits in another queue.
+    events.FewerEvictions: (Selection.all_of_tree,),
+    # Limits leave more evictions at another time than was thought.
+    #   Hard: nothing more may be evicted now, but what waits is told another time, and tried again then.
+    #   Example: what is in flight counts as if it began now; once it is recorded it is for a second more.
+    events.EvictionsMoved: (Selection.kept_by_limits,),
     # Quotas, policies, flavors or the tree are other ones.
     #   Hard: a queue that moves concerns the tree that it leaves, too; one that holds nothing and owns
     #   nothing concerns no other queue.

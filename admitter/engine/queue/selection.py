@@ -20,6 +20,7 @@ from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares, Share
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Tree
+from admitter.engine.refusal import Reason
 
 
 @dataclass(eq=False)
@@ -182,9 +183,14 @@ class Selection:
         """Whatever waits in the queue."""
         return self._try_all({event.queue})
 
-    def all_of_tree(self, event: events.EvictionCancelled) -> set[str]:
+    def all_of_tree(self, event: events.OfTree) -> set[str]:
         """Whatever waits in the tree, and its pending reservations."""
         return self._try_all({*self.tree.members(self.tree.root(event.queue))})
+
+    def kept_by_limits(self, event: events.EvictionsMoved) -> set[str]:
+        """What waits in the tree for limits on evictions alone."""
+        names = self.pending.keys() & set(self.tree.members(self.tree.root(event.queue)))
+        return {name for name in names if self.pending[name].requeue_refused_by(Reason.EVICTIONS_LIMITED)}
 
     def all_concerned(self, event: events.Redefined) -> set[str]:
         """Whatever waits in the queues and trees, and their pending reservations."""

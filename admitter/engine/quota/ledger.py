@@ -14,6 +14,7 @@ from typing import Final
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.displaced import Displacements
+from admitter.engine.quota.evictions import EvictionHistory
 from admitter.engine.quota.extras import Extras
 from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
@@ -101,6 +102,7 @@ class Ledger:
         self.pending_reservations: dict[str, PendingReservation] = {}  # by the UID of the preemptor
         # for which workload another one was evicted, also once that one is gone
         self.displacements = Displacements()
+        self.evictions = EvictionHistory(tree)  # those that limits of queues and Cohorts count
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
@@ -309,6 +311,7 @@ class Ledger:
     def mark_eviction_started(self, holder: str) -> None:
         """The eviction of a holder can't be cancelled any more."""
         self._pending_evictions.discard(holder)
+        self.evictions.settle(holder)
 
     def pending_evictions_for(self, preemptor: str) -> list[Reservation]:
         """The victims with a pending eviction for a workload, the least important first."""
@@ -387,6 +390,7 @@ class Ledger:
             for key, amount in victim.usage:
                 freed[key] += amount
             self._evicting[victim.holder] = preemptor
+            self.evictions.decide(victim.holder, victim.queue)
             self.displacements.make(victim.holder, preemptor)
         found = {queue: tuple(freed.items()) for queue, freed in sums.items()}
         for queue, usage in found.items():
@@ -396,7 +400,7 @@ class Ledger:
 
     def cancel_eviction(self, holder: str) -> None:
         """Count a holder in planned use again."""
-        self._pending_evictions.discard(holder)
+        self.mark_eviction_started(holder)
         if self._evicting.pop(holder, None) is not None:
             self.displacements.end(holder)
             reservation = self._reservations[holder]

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Final, Protocol, TypeVar
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, Queue, Quota, VictimTerms
+from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, EvictionLimit, Queue, Quota, VictimTerms
 from admitter.engine.quota.cells import NO_QUOTA
 
 Node = tuple[str, str]  # a place in the tree: `queue` or `cohort`, and its name
@@ -58,6 +58,8 @@ class Tree:
         self.version = 0  # changes with every definition, of flavors too
         # the queues in which more than priority and rank decides what of them may be evicted
         self.apart: set[str] = set()
+        # how many of the workloads of a queue, or of all queues below a cohort, may be evicted
+        self.eviction_limits: dict[Node, EvictionLimit] = {}
         self._books: list[Follower] = []
         self._parents: dict[Node, Node | None] = {}
         self._paths: dict[Node, tuple[Node, ...]] = {}
@@ -86,6 +88,7 @@ class Tree:
                 self._link(node, ("cohort", queue.cohort) if queue.cohort else None)
                 self._unname(before.cohort if before is not None else "")
             self._count(node, 1)
+            self._limit(node, queue.max_evictions)
 
     def remove_queue(self, name: str) -> None:
         """Remove a queue; what is used in it stays counted, in a tree of its own."""
@@ -98,6 +101,7 @@ class Tree:
                 del self._parents[node]
                 self._paths.pop(node, None)
                 self._unname(gone.cohort)
+                self._limit(node, None)
 
     def set_cohort(self, cohort: Cohort) -> None:
         before = self.cohorts.get(cohort.name)
@@ -119,6 +123,7 @@ class Tree:
             self.cohorts[name] = cohort
         else:
             del self.cohorts[name]
+        self._limit(node, cohort.max_evictions if cohort is not None else None)
         above = self._above(name)
         if above != before:
             self._name(above)
@@ -127,6 +132,17 @@ class Tree:
         self._count(node, 1)
         for book in self._books:
             book.fit(node)
+
+    def _limit(self, node: Node, limit: EvictionLimit | None) -> None:
+        self.eviction_limits.pop(node, None)
+        if limit is not None:
+            self.eviction_limits[node] = limit
+
+    def limiting(self, queue: str) -> tuple[Node, ...]:
+        """A queue and the cohorts above it, those that limit how many of its workloads may be evicted."""
+        if not self.eviction_limits:
+            return ()
+        return tuple(node for node in self.path(("queue", queue)) if node in self.eviction_limits)
 
     def _move(self, name: str) -> None:
         """A cohort names another one above it: cycles may go by that, or come."""

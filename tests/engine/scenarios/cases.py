@@ -197,7 +197,8 @@ def told(definition: Queue | Cohort) -> str:
     if isinstance(definition, Cohort):
         place = f"{definition.name} below {definition.parent or 'nothing'}"
         fair = " fair sharing," if definition.fair else ""
-        return f"Cohort {place}:{fair} weight {definition.weight}; {quotas}"
+        limits = "; ".join([quotas, *_common_limit(definition)])
+        return f"Cohort {place}:{fair} weight {definition.weight}; {limits}"
     groups = " ".join(f"{'+'.join(g.resources)} in {'/'.join(g.flavors)};" for g in definition.groups)
     words = [f"weight {definition.weight}"] if definition.weight != 1 else []
     words += ["namespaces take turns"] if definition.by_namespace else []
@@ -214,9 +215,15 @@ def told(definition: Queue | Cohort) -> str:
     if definition.eviction_limit is not None:
         limit = definition.eviction_limit
         words.append(f"each is evicted {limit.count} times in {limit.per:g} s at most")
+    words += _common_limit(definition)
     words.append(_policy(definition.preemption))
     kind = f"{definition.strategy} queue {definition.name} in {definition.cohort or 'nothing'}"
     return f"{kind}: {groups} {quotas}; {'; '.join(words)}"
+
+
+def _common_limit(definition: Queue | Cohort) -> list[str]:
+    limit = definition.max_evictions
+    return [] if limit is None else [f"{limit.count} evictions in {limit.per:g} s at most"]
 
 
 def _quota(quota: Quota) -> str:

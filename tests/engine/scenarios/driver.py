@@ -5,13 +5,13 @@ from dataclasses import replace
 from itertools import cycle as round_and_round
 from typing import Final
 
-from admitter.api.base import MOST_EVICTIONS
+from admitter.api.eviction_limits import MOST_EVICTIONS
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.policy import Queue
 from admitter.engine.tree_cycle import Plan, PlannedEviction
-from tests.engine.scenarios import cases, growing
+from tests.engine.scenarios import cases, growing, records
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.resized import resize
 from tests.engine.scenarios.returned import tell_what_was_returned
@@ -184,6 +184,7 @@ class Play:
         self.say(f"{uid} goes for {leaving.preemptor}")
         for check in self.checks:
             check.goes(self, uid, leaving.preemptor)
+        records.write(self, uid)
         self.engine.apply(commands.StartEviction(uid))
         running = self.world.running[uid]
         if running.workload is not None:
@@ -389,6 +390,7 @@ class Play:
         leaving, running = self.world.leaving.pop(uid, None), self.world.running[uid]
         if leaving is not None and leaving.going and running.workload is not None:
             running.workload = replace(running.workload, evictions=running.workload.evictions[:-1])
+            records.take_back(self, uid)
             for check in self.checks:
                 check.refused(uid)
         self._tell(self.engine, uid)
@@ -428,6 +430,7 @@ def reread(play: Play) -> Engine:
     """Another engine that has read all that was decided, as it stands in the statuses of workloads."""
     made, world, ledger = play.make(), play.world, play.engine.ledger
     play._define(made)
+    records.tell(world, made)
     for uid in sorted(world.running, reverse=True):
         play._tell(made, uid)
     promised = dict(ledger.displacements)
@@ -442,6 +445,7 @@ def reread(play: Play) -> Engine:
             made.ledger.evict(victim, preemptor)  # it stops, though the place is not needed any more
             if victim not in promised:
                 made.ledger.displacements.end(victim)
+    records.start(world, made)
     for victim, preemptor in promised.items():
         made.apply(commands.Displace(victim, preemptor))
     for uid in sorted(world.waiting, reverse=True):

@@ -24,7 +24,7 @@ from admitter.engine.policy import (
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario, Step
 from tests.engine.scenarios.growing import with_growth
-from tests.engine.scenarios.limiting import with_limits
+from tests.engine.scenarios.limiting import with_common_limits, with_limits
 
 PARTS: Final = ("trees", "flavors", "fair", "namespaces", "elastic")
 """What there is most of in a scenario: that of a seed is the one at its remainder."""
@@ -88,7 +88,7 @@ class Frame:
 
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed, perhaps with limits on evictions, and with workloads that grow."""
-    return with_growth(with_limits(without_limits(seed)))
+    return with_growth(with_common_limits(with_limits(without_limits(seed))))
 
 
 def without_limits(seed: int) -> Scenario:

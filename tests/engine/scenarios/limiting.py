@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
-from admitter.engine.policy import EvictionLimit, Queue
+from admitter.engine.policy import Cohort, EvictionLimit, Queue
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario
+
+D = TypeVar("D", bound=Queue | Cohort)
 
 
 def with_limits(case: Scenario) -> Scenario:
@@ -23,6 +26,29 @@ def with_limits(case: Scenario) -> Scenario:
             steps.append(cases.Step(random.randint(0, 2), saved))
     queues = tuple(_limited(random, queue) for queue in case.queues)
     return replace(case, queues=queues, steps=tuple(steps))
+
+
+def with_common_limits(case: Scenario) -> Scenario:
+    """Every second scenario with limits of some queues and Cohorts on all evictions from them."""
+    random = Random(f"common limits {case.seed}")
+    if random.random() < 0.5:
+        return case
+    queues = tuple(_with_common_limit(random, queue) for queue in case.queues)
+    cohorts = tuple(_with_common_limit(random, cohort) for cohort in case.cohorts)
+    steps = list[cases.Step]()
+    for step in case.steps:
+        event = step.event
+        if isinstance(event, cases.Edit):
+            event = cases.Edit(_with_common_limit(random, event.definition))
+        steps.append(replace(step, event=event))
+    return replace(case, queues=queues, cohorts=cohorts, steps=tuple(steps))
+
+
+def _with_common_limit(random: Random, definition: D) -> D:
+    if random.random() < 0.3:
+        return definition
+    limit = EvictionLimit(random.choice((0, 1, 1, 1, 1, 2, 3)), random.choice((3.0, 6.0, 15.0, 40.0)))
+    return replace(definition, max_evictions=limit)
 
 
 def _limited(random: Random, queue: Queue) -> Queue:

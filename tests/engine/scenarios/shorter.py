@@ -67,6 +67,8 @@ def _poorer(cohort: Cohort) -> Iterator[Cohort]:
         yield replace(cohort, quotas=quotas)
     if cohort.weight != 1:
         yield replace(cohort, weight=Fraction(1))
+    if cohort.max_evictions is not None:
+        yield replace(cohort, max_evictions=None)
 
 
 def _less_of_step(step: cases.Step) -> Iterator[cases.Step]:
@@ -124,6 +126,8 @@ def _plainer(queue: Queue) -> Iterator[Queue]:
         yield plain
     if queue.eviction_limit is not None:
         yield replace(queue, eviction_limit=None)
+    if queue.max_evictions is not None:
+        yield replace(queue, max_evictions=None)
     if queue.victim_terms != NO_TERMS:
         yield replace(queue, victim_terms=NO_TERMS)
     if queue.by_namespace:

@@ -64,6 +64,7 @@ class World:
         waiting: what waits or has a place that is being made.
         leaving: victims.
         told: why the waiting ones wait, as they were told last.
+        records: when workloads of a queue were evicted for others, with their UIDs, by queue.
     """
 
     queues: dict[str, Queue]
@@ -73,6 +74,7 @@ class World:
     waiting: dict[str, Workload] = field(default_factory=dict)
     leaving: dict[str, Leaving] = field(default_factory=dict)
     told: dict[str, Refusal] = field(default_factory=dict)
+    records: dict[str, tuple[tuple[float, str], ...]] = field(default_factory=dict)
 
     def quotas(self) -> Quotas:
         """The arithmetic of the definitions."""
