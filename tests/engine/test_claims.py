@@ -8,7 +8,7 @@ from admitter.engine.commands import Define, Release, Reserve, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.refusal import Reason
-from tests.engine.builders import admitted, cohort, engine, pods, queue, use, workload
+from tests.engine.builders import admitted, cohort, engine, evicted, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, asks, cpus, running
 
 
@@ -263,3 +263,20 @@ def test_what_claims_kept_out_is_let_in_beside_those_that_are_left() -> None:
     assert admitted(made.cycle()) == []
     made.apply(Release("o0"))
     assert admitted(made.cycle()) == ["o1", "late"], "a owns 3 with its cohort, and 1 of them is left"
+
+
+def test_what_has_room_but_for_claims_once_more_preempts_if_that_is_taken_in_the_same_cycle() -> None:
+    """Room for `waits` comes and goes within one cycle, as an owner takes its own: only a victim helps."""
+    owner = queue("b", {"cpu": {"default": "8"}}, cohort="c", strategy=Strategy.STRICT_FIFO)
+    made = engine(DEFAULT, replace(cpus("a", "0"), preemption=LOWER), owner)
+    running(made, "low", 1, "a")
+    running(made, "small", 1, "b")
+    running(made, "large", 4, "b")
+    asks(made, "first", 3, "b")
+    asks(made, "second", 2, "b", created=100)
+    asks(made, "waits", 2, "a", priority=1)
+    assert not made.cycle().admissions, "2 are free, and `first` claims them"
+    made.apply(Release("large"))
+    plan = made.cycle()
+    assert admitted(plan) == ["first", "second"]
+    assert evicted(plan) == {"low": "waits"}

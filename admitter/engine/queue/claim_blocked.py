@@ -91,7 +91,7 @@ class ClaimBlocked:
             if stays and all(self._has_room(members.queue, *each) for each in wanted):
                 continue
             del self._tracked[root][members]
-            if stays and self._may_evict(members, wanted):
+            if stays and self.may_evict(members, wanted):
                 members.requeue()
                 names.add(members.queue)
         if not self._tracked.get(root):
@@ -113,7 +113,7 @@ class ClaimBlocked:
             self._bound.pop(root, None)
         return names
 
-    def _may_evict(self, members: EquivalenceClass, wanted: Usage) -> bool:
+    def may_evict(self, members: EquivalenceClass, wanted: Iterable[tuple[FlavorResource, int]]) -> bool:
         """Whether an inadmissible class may evict something for any of what it asks for; at a glance."""
         head = members.head()
         if head is None or not members.needs:

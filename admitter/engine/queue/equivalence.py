@@ -45,6 +45,7 @@ class EquivalenceClass:
     inadmissible: Refusal | None = None  # why none of it fits; None if that has to be found out
     # what must be free at least, any one of it; empty if other things may help too
     needs: list[Need] = field(default_factory=list)
+    unsearched: bool = False  # whether no victims were looked for: there was room, which others claimed
     refusal: Refusal | None = None  # why none of it fitted when it was marked inadmissible last
     share: Share = NO_SHARE  # with fair sharing, how large a share another queue must have to give anything
     # where namespaces share the queue, how large a share one must keep to give anything

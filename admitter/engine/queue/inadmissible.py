@@ -49,6 +49,7 @@ class InadmissibleClasses:
         uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
         keys = {} if uncovered else self._assigner.interests(fewest(head) or head, queue)
         members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
+        members.unsearched = bool(outlook.withheld)
         if simple:
             needs = [Need(*need, self._book.cell(queue.name, need[0])) for need in keys.items()]
             shortfalls = _shortfalls(needs, outlook.evictable)
@@ -95,18 +96,20 @@ class InadmissibleClasses:
         needs = members.needs
         if not needs:
             return Look.UNSURE
-        lacking, withheld, found = [], [], Look.SHORT
+        withheld, taken = list[tuple[FlavorResource, int]](), list[tuple[FlavorResource, int]]()
+        lacking, found = [], Look.SHORT
         for key, amount, cell in needs:
             more, claimed = cell.lacking(amount)
             if more > 0:
                 lacking.append(more)
-                if claimed:
-                    withheld.append((key, amount))
+                (withheld if claimed else taken).append((key, amount))
             elif found is not Look.FITS:
                 found = Look.BORROWS if cell.borrows(amount) else Look.FITS
         if lacking and self.is_entitled(members.queue, needs):
             return Look.UNSURE
         if found is Look.SHORT:
+            if members.unsearched and self.claim_blocked.may_evict(members, taken):
+                return Look.UNSURE  # it has not even room beside claims any more
             members.mark_inadmissible_again(lacking)
             if withheld:
                 self.claim_blocked.track_room(members, tuple(withheld))
