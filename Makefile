@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Hundreds of processes load the same modules: what one has compiled is there for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround check types contents format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround bench-console check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -78,6 +78,9 @@ bench-journal: $(VENV)/.ready ## Jobs with a journal, SCALE=1 of 15,000, and its
 
 bench-estimates: $(VENV)/.ready ## how true estimates of starts are; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.estimates
+
+bench-console: $(VENV)/.ready ## what each view of the console costs a browser, UPDATES=5; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.console --updates $(or $(UPDATES),5)
 
 bench-hour: $(VENV)/.ready    ## memory of admitter top and of the page over 3,600 updates; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.hour --part top

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from random import Random
 from typing import Final
 from unittest import mock
@@ -160,7 +159,7 @@ def _seldom() -> Middleware:
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
         nonlocal asked
-        if request.path == "/api/starts":
+        if request.path in {"/api/starts", "/api/mine/starts"}:
             asked += 1
             if asked % SELDOM:
                 return web.json_response({})
@@ -187,9 +186,10 @@ async def at_the_server(
                     await changes.content.readuntil(b"\n\n")
             await _ask(session, "/api/queue", name=turnover.lasting)
             await _ask(session, "/api/starts", name=turnover.lasting)
-            await _ask(session, "/api/namespace", name=turnover.lasting)
+            await _ask(session, "/api/workloads", queue=turnover.lasting)
+            await _ask(session, "/api/mine", namespace=turnover.lasting)
             if number % SELDOM == 0:
-                rows = (await _ask(session, "/api/namespace", name=GUESTS))["rows"]
+                rows = (await _ask(session, "/api/workloads", namespace=GUESTS))["rows"]
                 for path in ("/api/workload", "/api/outlook"):
                     await _ask(session, path, namespace=GUESTS, name=rows[-1]["name"])
             await _pass_by(page, number)
@@ -220,11 +220,12 @@ async def _pass_by(page: Served, number: int) -> None:
 async def in_a_browser(
     turnover: Turnover, rounds: int, chromium: str, done: Callable[[int, dict[str, Tab]], Awaitable[None]]
 ) -> None:
-    """Three tabs: an administrator's with the tree and with a namespace, a guest's with a queue of many."""
+    """A tab for each view: an administrator's, and a guest's with own jobs and with a queue of many."""
     looks = {
-        "tree": (ADMIN, "#/"),
+        **{view: (ADMIN, f"#/{view}") for view in ("overview", "map", "quota", "workloads", "timeline")},
         "namespace": (ADMIN, f"#/namespace/{turnover.lasting}"),
-        "queue": (GUESTS, f"#/queue/{turnover.lasting}?namespace={GUESTS}"),
+        "my jobs": (GUESTS, "#/my"),
+        "queue": (GUESTS, f"#/queue/{turnover.lasting}"),
     }
     async with serving(turnover) as page, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -244,7 +245,6 @@ async def in_a_browser(
 
 async def _drawn(tab: Tab, now: float) -> None:
     """Wait until a tab shows a moment."""
-    time = f"{datetime.fromtimestamp(now, UTC):%H:%M:%S}"
-    shows = "time => document.getElementById('state').textContent.includes(time)"
-    handle = await tab.wait_for_function(shows, arg=time, polling=10)
+    shows = "now => Number(document.querySelector('.state')?.dataset.taken) === now"
+    handle = await tab.wait_for_function(shows, arg=now, polling=10)
     await handle.dispose()  # else the tab would keep it

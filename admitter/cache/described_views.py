@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -131,6 +132,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         owner=owner_of(metadata),
         priority_class=named_class(metadata),
         checkpoint=checkpoint_of(annotations),
+        user=intern(placement.user_of(metadata, seen.first.get("metadata") or {})),
         problem=problem or (f"its pod templates take {size} bytes" if size > LONGEST_TEMPLATE else ""),
     )
 

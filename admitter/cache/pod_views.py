@@ -47,6 +47,7 @@ class PodView(Meta):
     eviction_time: str
     unanswered_scheduler: str  # the scheduler that has said nothing of the pod yet; empty: it has
     trouble: Trouble | None = None  # why it is not ready; None if it is, or has succeeded
+    node: str = ""  # the name of the node that it is on; empty: of none yet
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""
@@ -73,6 +74,7 @@ def parse_pod(raw: Json) -> PodView:
         eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, ""),
         unanswered_scheduler=_unanswered(raw["spec"], raw.get("status") or {}),
         trouble=trouble_of(metadata, raw["spec"], raw.get("status") or {}),
+        node=intern(str(raw["spec"].get("nodeName") or "")),
     )
 
 

@@ -51,6 +51,7 @@ from admitter.names import (
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
+from admitter.quotas import placement
 
 PREEMPTION_REASON: Final = "PreemptionByAdmitter"
 """Of the condition `DisruptionTarget` of a pod that an eviction deletes."""
@@ -92,6 +93,7 @@ class QueuedPod(Meta):
     owner: OwnerView | None
     priority_class: str = ""  # the WorkloadPriorityClass that its labels name
     checkpoint: float = 0.0  # when it says that it has last saved its work; 0: nothing readable
+    user: str = ""  # its maker
 
     @property
     def marked(self) -> bool:
@@ -193,6 +195,7 @@ def parse_queued_pod(raw: Json) -> QueuedPod:
         owner=owner,
         priority_class=named_class(metadata),
         checkpoint=checkpoint_of(annotations),
+        user=intern(placement.user_of(metadata, {})),
     )
 
 
@@ -297,6 +300,7 @@ def pod_job(pod: QueuedPod) -> JobView:
         owner=pod.owner,
         priority_class=pod.priority_class,
         checkpoint=pod.checkpoint,
+        user=pod.user,
     )
 
 

@@ -153,6 +153,7 @@ class JobView(Meta):
     priority_class: str = ""  # the WorkloadPriorityClass that its labels name; empty if they name none
     # when it says that it has last saved its work, in seconds since the epoch; 0: it says nothing readable
     checkpoint: float = 0.0
+    user: str = ""  # its maker, as the API server or its own labels and annotations say; empty: neither does
 
     @property
     def path(self) -> str:
@@ -303,6 +304,7 @@ def parse_job(raw: Json) -> JobView:
         owner=owner_of(metadata),
         priority_class=named_class(metadata),
         checkpoint=checkpoint_of(annotations),
+        user=intern(placement.user_of(metadata, template.get("metadata") or {})),
         status=shared(
             {
                 "active": status.get("active", 0),

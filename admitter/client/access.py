@@ -6,7 +6,7 @@ only now and then; a right that is taken away is gone after that time.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final, Generic, TypeVar
 
@@ -47,6 +47,17 @@ class User:
     groups: tuple[str, ...]
     uid: str = ""
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What may be done with objects, as a SubjectAccessReview asks for it."""
+
+    verb: str
+    resource: str  # the plural of the kind
+    namespace: str = ""  # empty: all namespaces, or a kind of the whole cluster
+    name: str = ""  # empty: all of them
+    group: str = GROUP
 
 
 class TooManyTokensError(Exception):
@@ -148,6 +159,10 @@ class Access:
         """Whether a user may list a kind of Admitter, in one namespace or, without one, in all."""
         attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
         return await self._may(user, {"resourceAttributes": attributes})
+
+    async def may(self, user: User, right: Right) -> bool:
+        """Whether a user has a right on objects of any kind."""
+        return await self._may(user, {"resourceAttributes": asdict(right)})
 
     async def may_submit(self, user: User, namespace: str, queue: str) -> bool:
         """Whether a user has the verb `submit` on a LocalQueue."""

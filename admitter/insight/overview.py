@@ -1,13 +1,13 @@
 """The quota tree and its use: what `admitter top` and the web page show."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.tree import Node
+from admitter.insight.lending import lent, markets
 from admitter.policy.messages import node_title
 from admitter.policy.snapshot import Snapshot
 
@@ -24,8 +24,7 @@ class OverviewUse:
     minimum: int  # the `min` of the place and of all below it
     maximum: int | None  # the most that may be in use; None: no such limit
     borrowed: int  # the part of its use that is other queues' quota
-    # the part of its own quota that others use; of several lenders in proportion to what each leaves unused
-    lent: int
+    lent: int  # the part of its own quota that others use, as `lending` attributes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +42,6 @@ class OverviewLine:
     problem: str  # why it does not work; empty if it does
 
 
-@dataclass(frozen=True, slots=True)
-class _Market:
-    """One resource in one flavor between the places of one Cohort."""
-
-    unused: int  # what these places and the Cohort itself could lend and do not use
-    inside: int  # how much of it these places borrow
-
-    def lent_by(self, cell: Cell) -> int:
-        """How much of one place's own quota the others use."""
-        unused = max(0, cell.lent - cell.taken)
-        return min(unused, self.inside * unused // self.unused) if self.unused else 0
-
-
 def overview(snapshot: Snapshot) -> list[OverviewLine]:
     """All places of the tree by name, each before those below it."""
     tree = snapshot.engine.tree
@@ -64,15 +50,13 @@ def overview(snapshot: Snapshot) -> list[OverviewLine]:
     for node in sorted(parents):
         children[parents.get(node)].append(node)
     counts, minimums = _counts(snapshot, parents), _minimums(snapshot, parents)
-    markets = {
-        parent: _markets(snapshot, parent, below) for parent, below in children.items() if parent is not None
-    }
+    loaned = lent(tree, markets(tree, snapshot.engine.ledger.real))
     found: list[OverviewLine] = []
     left = [(node, 0) for node in reversed(children[None])]
     while left:
         node, depth = left.pop()
         parent = parents.get(node)
-        uses = tuple(_uses(snapshot, node, markets[parent] if parent is not None else {}, minimums))
+        uses = tuple(_uses(snapshot, node, loaned, minimums))
         waiting, admitted, recent = (counts[state][node] for state in ("waiting", "admitted", "recent"))
         title, problem = node_title(*node), _problem(snapshot, node)
         found.append(OverviewLine(node, title, depth, parent, uses, waiting, admitted, recent, problem))
@@ -112,7 +96,7 @@ def _minimums(
 def _uses(
     snapshot: Snapshot,
     node: Node,
-    markets: Mapping[FlavorResource, _Market],
+    loaned: Counter[tuple[Node, FlavorResource]],
     minimums: Counter[tuple[Node, FlavorResource]],
 ) -> Iterator[OverviewUse]:
     book, tree = snapshot.engine.ledger.real, snapshot.engine.tree
@@ -120,27 +104,8 @@ def _uses(
         quota = tree.quotas(node).get(key)
         if quota is None and not cell.total and not cell.subtree_quota:
             continue
-        lent = markets[key].lent_by(cell) if key in markets else 0
-        yield OverviewUse(
-            *key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.subtree_quota), lent
-        )
-
-
-def _markets(snapshot: Snapshot, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
-    """What is lent and borrowed below a Cohort, by flavor and resource."""
-    book = snapshot.engine.ledger.real
-    unused: Counter[FlavorResource] = Counter()
-    borrowed: Counter[FlavorResource] = Counter()
-    for node in below:
-        for key, cell in book.cells(node).items():
-            unused[key] += max(0, cell.lent - cell.taken)
-            borrowed[key] += max(0, cell.taken - cell.lent)
-    found = {}
-    for key, above in book.cells(parent).items():
-        from_further_above = max(0, above.used - above.subtree_quota)
-        inside = max(0, borrowed[key] - from_further_above)
-        found[key] = _Market(unused[key] + above.quota.minimum, inside)
-    return found
+        borrowed = max(0, cell.used - cell.subtree_quota)
+        yield OverviewUse(*key, cell.total, minimums[node, key], cell.limit, borrowed, loaned[node, key])
 
 
 def _counts(snapshot: Snapshot, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:

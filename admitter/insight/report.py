@@ -4,12 +4,16 @@ from typing import Any
 
 from admitter.engine.explain.explanation import Amounts
 from admitter.insight.controller_status import ControllerStatus
+from admitter.insight.explain.account import tried
+from admitter.insight.explain.advice import advice
 from admitter.insight.explain.explainer import Answer, Other, is_hopeless
+from admitter.insight.explain.life import Happening, life
+from admitter.insight.explain.pods import Pods, pods_of
 from admitter.insight.explain.text import sentence
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.listing import Row
 from admitter.insight.stamps import stamp
-from admitter.policy.messages import flavor_sentence, node_title, queue_title
+from admitter.policy.messages import node_title, queue_title
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 
@@ -34,6 +38,7 @@ def answer_json(
         "reason": answer.waiting.reason if answer.waiting is not None else None,
         "message": sentence(answer, snapshot, controllers) if waits else None,
         "never": is_hopeless(explanation.refusal) if explanation is not None else False,
+        "advice": advice(answer) or None,
         "flavors": _flavors(answer),
         "ahead": [_other(other) for other in answer.ahead],
         "wouldLetIn": [_other(other) for other in answer.blocking] if answer.sought else None,
@@ -41,6 +46,10 @@ def answer_json(
         "ends": _time(answer.ends),
         "start": estimate_json(estimate, snapshot.now) if estimate is not None else None,
         "controller": controllers.as_json() if controllers is not None else None,
+        "timeline": [happening_json(each) for each in life(snapshot.world, workload, snapshot.now)]
+        if workload is not None
+        else [],
+        "pods": pods_json(pods_of(snapshot.world, workload)) if workload is not None else None,
     }
 
 
@@ -60,19 +69,15 @@ def row_json(row: Row) -> Json:
 
 
 def _flavors(answer: Answer) -> list[Json]:
-    explanation = answer.explanation
-    if explanation is None:
-        return []
-    found = [_amounts(pod_set, each) for pod_set, amounts in explanation.amounts.items() for each in amounts]
-    found += [
-        {"podSet": pod_set, "flavor": refused.flavor, "mismatch": flavor_sentence(refused)}
-        for pod_set, mismatches in explanation.mismatches.items()
-        for refused in mismatches
+    return [
+        _amounts(each.pod_set, each.amounts, answer, binding=each.binding)
+        if each.amounts is not None
+        else {"podSet": each.pod_set, "flavor": each.flavor, "mismatch": each.mismatch}
+        for each in tried(answer)
     ]
-    return found
 
 
-def _amounts(pod_set: str, amounts: Amounts) -> Json:
+def _amounts(pod_set: str, amounts: Amounts, answer: Answer, *, binding: bool) -> Json:
     def quantity(amount: int) -> str:
         return to_quantity(amounts.resource, amount)
 
@@ -87,6 +92,51 @@ def _amounts(pod_set: str, amounts: Amounts) -> Json:
         "cutByMax": quantity(amounts.cut_by_max),
         "kept": {node_title(*node): quantity(amount) for node, amount in amounts.keepers},
         "claimed": quantity(amounts.claimed),
+        "claims": [
+            {**_owner(answer, uid), "owner": node_title(*node), "amount": quantity(amount)}
+            for uid, node, amount in amounts.claims
+        ],
+        "possible": amounts.possible,
+        "binding": binding,
+    }
+
+
+def _owner(answer: Answer, uid: str) -> Json:
+    """The Workload with a claim, as users know it."""
+    namespace, name = answer.owners.get(uid, (None, None))
+    return {"namespace": namespace, "name": name}
+
+
+def happening_json(each: Happening) -> Json:
+    by = each.preemptor
+    return {
+        "time": _time(each.at),
+        "what": each.what,
+        "reason": each.reason or None,
+        "message": each.message or None,
+        "preemptor": {"namespace": by.key[0], "name": by.key[1], "queue": by.queue, "rule": by.rule or None}
+        if by is not None
+        else None,
+    }
+
+
+def pods_json(pods: Pods) -> Json:
+    """The pods of a Workload: those in each state, and each one."""
+    return {
+        "wanted": pods.wanted,
+        "ready": pods.ready,
+        "message": pods.words or None,
+        "states": dict(pods.counts),
+        "pods": [
+            {
+                "name": each.name,
+                "state": each.state,
+                "message": each.detail or None,
+                "node": each.node or None,
+                "created": _time(each.created),
+            }
+            for each in pods.pods
+        ],
     }
 
 

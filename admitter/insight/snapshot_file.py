@@ -51,6 +51,8 @@ _SETTINGS: Final = fields(
 _FILE: Final = fields(taken=needed(str), settings=needed(_SETTINGS), objects=needed(dict[str, list[Any]]))
 _OWNED: Final = frozenset({"jobs", "pods", QUEUED_PODS, "statefulsets", "workloads"})
 """Kinds with labels that users choose freely."""
+_TOLD_OF_PODS: Final = frozenset({"Ready", "PodScheduled"})
+"""Conditions of pods of which it is kept whether they hold."""
 _ENDS: Final = ("activeDeadlineSeconds",)
 """Fields that bound the runtime of a Job's pods."""
 
@@ -118,7 +120,16 @@ def _job(raw: Json) -> Json:
 
 
 def _pod(raw: Json) -> Json:
-    return {"spec": kept_template(raw["spec"]), "status": {"phase": (raw.get("status") or {}).get("phase")}}
+    """What it uses, on which node, and whether it is ready; what kubelets say of it is left out."""
+    spec, status = raw["spec"], raw.get("status") or {}
+    node = {"nodeName": spec["nodeName"]} if spec.get("nodeName") else {}
+    told = [
+        {field: condition[field] for field in ("type", "status")}
+        for condition in status.get("conditions") or ()
+        if condition["type"] in _TOLD_OF_PODS
+    ]
+    kept = {"phase": status.get("phase")} | ({"conditions": told} if told else {})
+    return {"spec": {**kept_template(spec), **node}, "status": kept}
 
 
 def _queued_pod(raw: Json) -> Json:

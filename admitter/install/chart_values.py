@@ -158,6 +158,30 @@ spec:
     _placed("admitter-web", ".Values.web"),
     _IMAGE,
     _resources("1Gi", ".Values.web"),
+    _with(
+        "  replicas: {{ .Values.web.replicas }}\n",
+        """\
+  {{- if .Values.web.historyClaim }}
+  strategy: # a claim may be for one node, and its file is for one pod
+    type: Recreate
+  {{- end }}
+""",
+    ),
+    (
+        """\
+          emptyDir:
+            sizeLimit: 512Mi
+""",
+        """\
+          {{- if .Values.web.historyClaim }}
+          persistentVolumeClaim:
+            claimName: {{ quote .Values.web.historyClaim }}
+          {{- else }}
+          emptyDir:
+            sizeLimit: 512Mi
+          {{- end }}
+""",
+    ),
 )
 
 VALUES: Final = {"manifests/40-deployment.yaml": _CONTROLLER, "deploy/web.yaml": _WEB}

@@ -118,6 +118,20 @@ def submission(manifest: Json) -> Submission:
     return Submission(labels, template.get("labels") or {}, maker, complaint, policy, placed)
 
 
+def user_of(metadata: Json, template: Json) -> str:
+    """The user that made an object, as the API server or the object itself says; empty if neither does.
+
+    Args:
+        metadata: of the object.
+        template: of its pods; the metadata of that says it too.
+    """
+    try:
+        maker = _maker(metadata, template)
+    except ValueError:
+        return ""
+    return maker.user[:LONGEST_NAME] if maker is not None and isinstance(maker.user, str) else ""
+
+
 def place(rules: Sequence[PlacementRule], submitted: Submission, around: Surroundings) -> Placed:
     """The queue that the first rule leads to that leads anywhere.
 

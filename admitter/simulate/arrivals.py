@@ -1,6 +1,6 @@
 """Applies the manifests of a timeline: definitions, Jobs and Workloads as they come, change and go."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,10 @@ class Arrivals:
     @property
     def to_come(self) -> int:
         return len(self._changes)
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Further changes, none of them before the moment that was applied last."""
+        self._changes = sorted([*self._changes, *changes], reverse=True)
 
     @property
     def due(self) -> float | None:

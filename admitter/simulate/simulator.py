@@ -4,14 +4,15 @@ A step is: apply the changes of this moment, run one cycle of the engine, carry 
 Evicted workloads end at once and wait again; admitted workloads end after their runtime.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
+from admitter.engine.tree_cycle import Plan
 from admitter.policy.snapshot import Snapshot
 from admitter.simulate.arrivals import Arrivals
 from admitter.simulate.items import Event
 from admitter.simulate.lifecycles import Lasts, Lifecycles
-from admitter.simulate.manifests import Timeline
+from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.rounds import Endless, Rounds
 
 
@@ -39,11 +40,13 @@ class Simulator:
         cycles: int | None = None,
         until: float | None = None,
         watch: Callable[[float], None] = lambda _: None,
+        decided: Callable[[Plan, float], None] = lambda _plan, _now: None,
     ) -> Iterator[Event]:
         """Go on until nothing changes any more, or there is a preemption loop.
 
         Stop after so many `cycles` with waiting workloads, or at the time `until`. `watch` is called with the
-        time whenever all of that moment has happened. Times are in seconds since the epoch.
+        time whenever all of that moment has happened, and `decided` with each plan and the time before it is
+        carried out. Times are in seconds since the epoch.
         """
         lives, arrivals = self._lifecycles, self._arrivals
         while True:
@@ -67,6 +70,7 @@ class Simulator:
                 self.cycles += self.engine.busy
                 plan = self.engine.cycle(self.now)
                 self._rounds.decided(plan.evictions)
+                decided(plan, self.now)
                 yield from lives.carry_out(plan, self.now)
                 if self.cycles == cycles:
                     watch(self.now)
@@ -88,6 +92,10 @@ class Simulator:
             if following is None:
                 return
             self.now = following
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Let more happen, none of it before the time that was simulated last."""
+        self._arrivals.add(changes)
 
     @property
     def to_come(self) -> int:

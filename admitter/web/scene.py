@@ -1,29 +1,27 @@
 """What the page shows at one moment: made once for all users."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import Any, Final
+from threading import RLock
+from typing import Any, Final, TypeVar
 
 from admitter.insight.controller_status import ControllerStatus
-from admitter.insight.explain.explainer import Answer, Explainer, Other, UnknownError
-from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
-from admitter.insight.explain.status_summary import summary_lines, summary_of
-from admitter.insight.explain.text import has_start, opening, short, start, start_line, would_let_in
+from admitter.insight.explain.explainer import Explainer
+from admitter.insight.explain.text import short
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
 from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row, rows
 from admitter.insight.overview import OverviewLine, OverviewUse, overview
 from admitter.insight.report import estimate_json, row_json
+from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.quantities.amounts import CPU, display
-from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
+from admitter.web.turns import QUEUEING_SECONDS, Limits
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
-HIDDEN: Final = ("another namespace", "hidden")
-"""Shown in place of a Workload that the user may not see."""
 MOST_ROWS: Final = 200
 MOST_ESTIMATES: Final = 50
 """Workloads at the head of a line that get an estimate: further back it would be worth little."""
@@ -44,11 +42,13 @@ class WebScene:
     ) -> None:
         """Work nothing out yet; `controllers` says whether a controller decides when it is asked."""
         self.known = known
-        self._controllers = controllers
+        self.controllers = controllers
         self.snapshot = snapshot
         self.revision = revision
         self._limits = limits
         self._starts: dict[str, dict[str, Json]] = {}
+        self._made: dict[str, Any] = {}
+        self._making = RLock()  # threads ask too
 
     @cached_property
     def lines(self) -> list[OverviewLine]:
@@ -59,14 +59,27 @@ class WebScene:
         """All unfinished Workloads, in the order of their turn."""
         return list(rows(self.snapshot, None))
 
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What is made of this scene once for all users, by a key that names what it is."""
+        with self._making:
+            if key not in self._made:
+                self._made[key] = make()
+            found: T = self._made[key]
+        return found
+
     def work_out(self) -> None:
         _ = self.lines, self.rows
 
     @cached_property
-    def _explainer(self) -> tuple[Explainer, Snapshot]:
-        """It runs a cycle, in a snapshot of its own."""
+    def explaining(self) -> tuple[Explainer, Snapshot]:
+        """What explains workloads, and the snapshot that it has for itself, as it runs a cycle."""
         snapshot = Snapshot(self.known)
         return Explainer(snapshot), snapshot
+
+    def reasons(self) -> Mapping[str, Waiting]:
+        """Why Workloads wait, by UID, that the engine refuses now; slow: it runs a cycle."""
+        explainer, _ = self.explaining
+        return explainer.reasons
 
     def tree(self) -> Json:
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
@@ -146,103 +159,6 @@ class WebScene:
         }
         now = self.known.taken
         return {name: {**estimate_json(each, now), "words": short(each)} for name, each in estimates.items()}
-
-    async def explanation(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """Why a workload waits: the first part of `admitter explain`, without names of hidden namespaces.
-
-        If that takes long, the answer has only its status, and is not complete.
-
-        Raises:
-            UnknownError: there is no such Job or Workload.
-        """
-        found = await self._limits.explaining.result(
-            lambda _: self._first(namespace, name), AT_ONCE, AT_ONCE.seconds
-        )
-        if found is None:
-            return self._stated(namespace, name)
-        answer, snapshot = found
-        workload = answer.workload
-        conditions = workload.status.get("conditions") or [] if workload is not None else []
-        deciding = controllers_of(self._controllers(), answer, snapshot)
-        return {
-            "taken": self.known.taken,
-            "namespace": answer.key[0],
-            "name": answer.key[1],
-            "queue": answer.queue,
-            "lines": list(opening(_masked(answer, may_see), snapshot, deciding)),
-            "timeline": list(_timeline(conditions)),
-            "complete": True,
-            "waits": answer.explanation is not None,
-        }
-
-    def _first(self, namespace: str, name: str) -> tuple[Answer, Snapshot]:
-        explainer, snapshot = self._explainer
-        return first(explainer, namespace, name), snapshot
-
-    def _stated(self, namespace: str, name: str) -> Json:
-        found = summary_of(self.known, namespace, name)
-        if found is None:
-            raise UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
-        return {
-            "taken": self.known.taken,
-            "namespace": namespace,
-            "name": found["name"],
-            "queue": None,
-            "lines": [*summary_lines(found), "So says its status; more is being worked out."],
-            "timeline": [],
-            "complete": False,
-            "waits": False,
-        }
-
-    async def outlook(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """The blocking workloads and the start of a waiting workload: lines that follow its explanation."""
-        limits = self._limits
-        answer = await limits.explaining.result(
-            partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS
-        )
-        if answer is None:
-            return self._ahead([], NOT_IN_TIME, None)
-        estimate: Estimate | None = None
-        if has_start(answer):
-            work = partial(self._start, answer)
-            found = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS)
-            estimate = found or NOT_IN_TIME
-        deciding = controllers_of(self._controllers(), answer, self.snapshot)
-        return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate, deciding)
-
-    def _ahead(
-        self, blocking: Iterable[str], estimate: Estimate | None, deciding: ControllerStatus | None
-    ) -> Json:
-        starts = [start_line(start(estimate), deciding)] if estimate is not None else []
-        return {
-            "taken": self.known.taken,
-            "lines": [*blocking, *starts],
-            "start": estimate_json(estimate, self.known.taken) if estimate is not None else None,
-        }
-
-    def _blocking(self, namespace: str, name: str, deadline: Deadline) -> Answer:
-        answer, _ = self._first(namespace, name)
-        return with_blocking(self._explainer[0], answer, deadline)
-
-    def _start(self, answer: Answer, deadline: Deadline) -> Estimate | None:
-        playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
-        return start_of(self.known, self.snapshot, answer, playing)
-
-
-def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
-    """An answer without the names of Workloads in hidden namespaces."""
-
-    def shown(other: Other) -> Other:
-        return other if may_see(other.key[0]) else replace(other, key=HIDDEN)
-
-    return replace(answer, ahead=tuple(map(shown, answer.ahead)), blocking=tuple(map(shown, answer.blocking)))
-
-
-def _timeline(conditions: list[Json]) -> Iterator[Json]:
-    """Conditions in order of time; several may have the same time."""
-    for each in sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", ""))):
-        names = ("type", "status", "reason", "message", "lastTransitionTime")
-        yield {name: each.get(name, "") for name in names}
 
 
 def _row(row: Row, may_see: Callable[[str], bool]) -> Json:

@@ -4,10 +4,9 @@ Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -17,14 +16,17 @@ from yarl import URL
 from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, User, bearer
 from admitter.client.errors import ClusterError
 from admitter.insight.explain.explainer import UnknownError
+from admitter.web.asked import Answering, Asked, HttpRefusal, Sight
+from admitter.web.routes import GET, POST
 from admitter.web.scene import WebScene
 from admitter.web.sessions import COOKIE, PartyShares, Sessions
 from admitter.web.stage import Stage
+from admitter.web.static_files import StaticFile, static_files
 
-STATIC: Final = Path(__file__).parent / "static"
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "worker-src 'self'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -33,22 +35,14 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 HEARTBEAT_SECONDS: Final = 15.0
+PACKED_BYTES: Final = 4096
+"""An answer that is as long is sent compressed, if the browser takes that."""
 MOST_STREAMS: Final = 500
 MOST_STREAMS_OF_ONE: Final = 20
 """Of one user, or of all service accounts of a namespace; the oldest of these ends first."""
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Question = Callable[[WebScene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
-"""A question to a scene about a namespace and a name in it, from a user that may see some namespaces."""
-
-
-class HttpRefusal(web.HTTPException):
-    """An answer that says in a sentence why the request is refused."""
-
-    def __init__(self, status: int, words: str) -> None:
-        self.status_code = status
-        super().__init__(text=orjson.dumps({"error": words}).decode(), content_type="application/json")
 
 
 class Page:
@@ -71,23 +65,15 @@ class Page:
         made = web.Application(middlewares=[_guarded, self._addressed], client_max_size=2 * LONGEST_TOKEN)
         made.add_routes(
             [
-                web.get("/", _static("index.html", "text/html")),
-                web.get("/app.js", _static("app.js", "text/javascript")),
-                web.get("/view.js", _static("view.js", "text/javascript")),
-                web.get("/app.css", _static("app.css", "text/css")),
-                web.get("/icon.svg", _static("icon.svg", "image/svg+xml")),
                 web.get("/healthz", self._healthy),
                 web.post("/api/session", self._log_in),
                 web.delete("/api/session", self._log_out),
                 web.get("/api/me", self._me),
                 web.get("/api/controller", self._controller),
-                web.get("/api/tree", self._tree),
-                web.get("/api/queue", self._queue),
-                web.get("/api/starts", self._starts),
-                web.get("/api/namespace", self._namespace),
-                web.get("/api/workload", partial(self._about_one, WebScene.explanation)),
-                web.get("/api/outlook", partial(self._about_one, WebScene.outlook)),
                 web.get("/api/changes", self._changes),
+                *(web.get(path, partial(self._answered, answer)) for path, answer in GET.items()),
+                *(web.post(path, partial(self._answered, answer)) for path, answer in POST.items()),
+                *(web.get(path, partial(_served, file)) for path, file in static_files().items()),
             ]
         )
         return made
@@ -106,7 +92,7 @@ class Page:
         return web.Response(status=200 if ready else 503, text="ok\n" if ready else "not read yet\n")
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        _same_origin(request)
+        same_origin(request)
         token = (await request.text()).strip()
         if not token or len(token) > LONGEST_TOKEN:
             raise HttpRefusal(400, "a token is needed")
@@ -119,7 +105,7 @@ class Page:
         return answer
 
     async def _log_out(self, request: web.Request) -> web.Response:
-        _same_origin(request)
+        same_origin(request)
         self._sessions.end(request.cookies.get(COOKIE, ""))
         answer = web.json_response({})
         answer.del_cookie(COOKIE, path="/")
@@ -150,48 +136,25 @@ class Page:
 
     async def _me(self, request: web.Request) -> web.Response:
         user = await self._user(request)
-        return _json({"name": user.name, "tree": await self._access.may_list(user, "clusterqueues")})
+        return json_answer({"name": user.name, "tree": await self._access.may_list(user, "clusterqueues")})
 
     async def _controller(self, request: web.Request) -> web.Response:
         """Whether a controller decides; trees without one are named to users that may see the tree."""
         user = await self._user(request)
         scene, sees_tree = self._stage.scene, await self._access.may_list(user, "clusterqueues")
         roots = scene.roots() if scene is not None and sees_tree else ()
-        return _json(self._stage.controllers.as_json(roots))
+        return json_answer(self._stage.controllers.as_json(roots))
 
-    async def _tree(self, request: web.Request) -> web.Response:
+    async def _answered(self, answer: Answering, request: web.Request) -> web.Response:
+        """Answer a known user by one of the views."""
+        if request.method != "GET":
+            same_origin(request)
         user = await self._user(request)
-        if not await self._access.may_list(user, "clusterqueues"):
-            raise HttpRefusal(403, f"{user.name} may not list ClusterQueues: choose a namespace")
-        return _json(self._scene().tree())
-
-    async def _queue(self, request: web.Request) -> web.Response:
-        scene, name, may_see = await self._about_queue(request)
-        return _json({**scene.queue(name, may_see), "course": self._stage.course(name)})
-
-    async def _starts(self, request: web.Request) -> web.Response:
-        scene, name, may_see = await self._about_queue(request)
-        starts = await scene.starts(name)
-        return _json({key: start for key, start in starts.items() if may_see(key.partition("/")[0])})
-
-    async def _namespace(self, request: web.Request) -> web.Response:
-        user, name = await self._user(request), request.query.get("name", "")
-        await self._may_see_namespace(user, name)
-        scene = self._scene()
-        if not scene.has_namespace(name):
-            raise HttpRefusal(404, f"there is no namespace {name}")
-        queues = scene.queues_of(name)
-        lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
-        return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
-
-    async def _about_one(self, question: Question, request: web.Request) -> web.Response:
-        user = await self._user(request)
-        namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
-        await self._may_see_namespace(user, namespace)
-        scene = self._scene()
-        may_see = await self._visible(user, {row.workload.namespace for row in scene.rows})
+        asked = Asked(
+            user, request.query, await _body(request), self._scene(), self._stage, Sight(self._access, user)
+        )
         try:
-            return _json(await question(scene, namespace, name, may_see))
+            return json_answer(await answer(asked))
         except UnknownError as error:
             raise HttpRefusal(404, str(error)) from error
 
@@ -224,47 +187,39 @@ class Page:
         except HttpRefusal:
             return False
 
-    async def _may_see_namespace(self, user: User, name: str) -> None:
-        if not name or not (await self._visible(user, [name]))(name):
-            raise HttpRefusal(403, f"{user.name} may not list Workloads in namespace {name or '(none)'}")
 
-    async def _about_queue(self, request: web.Request) -> tuple[WebScene, str, Callable[[str], bool]]:
-        """The scene, the name of a queue in it, and whether the user may see Workloads of a namespace.
-
-        A user that may list ClusterQueues sees all of them; others see those that a namespace of theirs uses.
-        """
-        user, scene, name = await self._user(request), self._scene(), request.query.get("name", "")
-        if not await self._access.may_list(user, "clusterqueues"):
-            namespace = request.query.get("namespace", "")
-            await self._may_see_namespace(user, namespace)
-            if name not in scene.queues_of(namespace):
-                raise HttpRefusal(403, f"{user.name} may not see queue {name}")
-        if scene.line(name) is None:
-            raise HttpRefusal(404, f"there is no queue {name}")
-        return scene, name, await self._visible(user, scene.namespaces_in(name))
-
-    async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:
-        """Whether the user may see the Workloads of a namespace, for some namespaces."""
-        if await self._access.may_list(user, "workloads"):
-            return lambda _: True
-        seen = {name for name in namespaces if await self._access.may_list(user, "workloads", name)}
-        return seen.__contains__
+def json_answer(answer: Any) -> web.Response:  # noqa: ANN401  # whatever JSON has
+    body = orjson.dumps(answer)
+    made = web.Response(body=body, content_type="application/json", headers={"Cache-Control": "no-store"})
+    if len(body) >= PACKED_BYTES:
+        made.enable_compression()
+    return made
 
 
-def _json(answer: Any) -> web.Response:  # noqa: ANN401  # whatever JSON has
-    return web.Response(
-        body=orjson.dumps(answer), content_type="application/json", headers={"Cache-Control": "no-store"}
-    )
+async def _body(request: web.Request) -> Any:  # noqa: ANN401  # whatever JSON has
+    """The body of a request that has one.
+
+    Raises:
+        HttpRefusal: it is no JSON.
+    """
+    if request.method == "GET":
+        return None
+    try:
+        return orjson.loads(await request.read())
+    except orjson.JSONDecodeError as error:
+        raise HttpRefusal(400, f"the body is no JSON: {error}") from error
 
 
-def _static(name: str, kind: str) -> Handler:
-    content = (STATIC / name).read_bytes()
-
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        fresh = {"Cache-Control": "no-cache"}
-        return web.Response(body=content, content_type=kind, charset="utf-8", headers=fresh)
-
-    return answer
+async def _served(file: StaticFile, request: web.Request) -> web.StreamResponse:
+    """A file of the console; a browser that has it already is told so."""
+    headers = {"Cache-Control": "no-cache", "ETag": file.tag, "Vary": "Accept-Encoding"}
+    if request.headers.get("If-None-Match") == file.tag:
+        return web.Response(status=304, headers=headers)
+    packed = "gzip" in request.headers.get("Accept-Encoding", "")
+    content = file.packed if packed else file.content
+    if packed:
+        headers["Content-Encoding"] = "gzip"
+    return web.Response(body=content, content_type=file.kind, charset="utf-8", headers=headers)
 
 
 def _host(request: web.Request) -> str:
@@ -275,7 +230,7 @@ def _host(request: web.Request) -> str:
         return ""
 
 
-def _same_origin(request: web.Request) -> None:
+def same_origin(request: web.Request) -> None:
     """Refuse requests that another site's page makes a browser send; programs send no such header."""
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
         raise HttpRefusal(403, "another site's page may not do this")

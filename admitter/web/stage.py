@@ -1,40 +1,55 @@
-"""The newest scene, the requests that wait for a newer one, and use of quota over time."""
+"""The newest scene, the requests that wait for a newer one, and the history that scenes make."""
 
 import asyncio
-from collections import deque
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from time import monotonic
+from typing import Protocol
 
 import structlog
 
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.forecast.deadline import Allowance
-from admitter.insight.live import Mirror
-from admitter.quantities.amounts import CPU
+from admitter.policy.snapshot import Facts, Snapshot
+from admitter.web.forecasting import Forecasts
+from admitter.web.history import History
+from admitter.web.namespace_search import NamespaceSearch
 from admitter.web.scene import WebScene
 from admitter.web.turns import Limits
 
-Json = dict[str, Any]
-
-SAMPLE_SECONDS: Final = 15.0
-SAMPLES: Final = 240
-"""Samples of one hour for each queue, while this process runs: longer history is for Prometheus."""
-
 log = structlog.get_logger(__name__)
 
-_Sample = tuple[float, tuple[str, ...], tuple[int, ...]]
-"""A moment, resources in flavors, and the use of each. Resources that are only borrowed may be missing."""
+
+class Followed(Protocol):
+    """A cluster that is followed, as by `admitter.insight.live.Mirror`."""
+
+    @property
+    def revision(self) -> int:
+        """It grows with every change."""
+
+    @property
+    def controllers(self) -> ControllerStatus:
+        """Whether a controller decides."""
+
+    def following(self) -> AbstractAsyncContextManager[None]:
+        """Follow until the end of the block, which begins once everything has been read."""
+
+    def snapshots(self) -> AsyncIterator[tuple[Facts, Snapshot]]:
+        """A snapshot now, then one after changes."""
 
 
 class Stage:
     """Makes a scene whenever something has changed, and keeps the last one; the first once all was read."""
 
-    def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
+    def __init__(self, mirror: Followed, allowance: Allowance, history: History | None = None) -> None:
+        """Show what a mirror has; without a history one begins, which ends with this process."""
         self.limits = Limits(allowance)
+        self.namespaces = NamespaceSearch(monotonic)
+        self.forecasts = Forecasts(self.limits)
+        self.history = history if history is not None else History()
         self._mirror = mirror
         self.scene: WebScene | None = None
         self._next = asyncio.Event()
-        self._samples: dict[str, deque[_Sample]] = {}
-        self._sampled = float("-inf")
 
     @property
     def controllers(self) -> ControllerStatus:
@@ -46,12 +61,16 @@ class Stage:
             async for known, snapshot in self._mirror.snapshots():
                 revision = self._mirror.revision
                 scene = WebScene(known, snapshot, revision, self.limits, lambda: self.controllers)
-                await asyncio.to_thread(scene.work_out)
+                await asyncio.to_thread(self.take_in, scene)
                 self.put(scene)
+
+    def take_in(self, scene: WebScene) -> None:
+        """Work out what all users see of a scene, and note it in the history; slow."""
+        scene.work_out()
+        self.history.add(scene)
 
     def put(self, scene: WebScene) -> None:
         self.scene = scene
-        self._sample(scene)
         self._next.set()
         self._next = asyncio.Event()
 
@@ -59,29 +78,3 @@ class Stage:
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene
-
-    def _sample(self, scene: WebScene) -> None:
-        if scene.known.taken - self._sampled < SAMPLE_SECONDS:
-            return
-        self._sampled = scene.known.taken
-        there = {}
-        for line in scene.lines:
-            if line.node[0] == "queue":
-                samples = self._samples.get(line.node[1]) or deque(maxlen=SAMPLES)
-                keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
-                if samples and samples[-1][1] == keys:
-                    keys = samples[-1][1]  # all samples share one tuple
-                amounts = tuple(use.used // (1000 if use.resource == CPU else 1) for use in line.uses)
-                samples.append((scene.known.taken, keys, amounts))
-                there[line.node[1]] = samples
-        self._samples = there
-
-    def course(self, queue: str) -> Json:
-        """Use of a queue over time: moments, in seconds since the epoch, and the use then."""
-        samples = self._samples.get(queue, ())
-        used = [dict(zip(keys, amounts, strict=True)) for _, keys, amounts in samples]
-        found = dict.fromkeys(key for each in used for key in each)
-        return {
-            "times": [time for time, _, _ in samples],
-            "used": {key: [each.get(key, 0) for each in used] for key in found},
-        }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from admitter.insight.forecast.deadline import Allowance, Deadline
+from admitter.web.trials import Trials
 
 T = TypeVar("T")
 
@@ -60,3 +61,5 @@ class Limits:
     allowance: Allowance
     explaining: Turns = field(default_factory=Turns)
     estimating: Turns = field(default_factory=Turns)
+    trying: Turns = field(default_factory=Turns)
+    trials: Trials = field(default_factory=Trials)

@@ -206,7 +206,7 @@ async def _command(kubeconfig: Path, *arguments: str) -> tuple[int, Json]:
 
 
 def _ask_page(web: Web, token: str, answers: Answers) -> None:
-    status, found = web.ask("/api/namespace", token, name=NAMESPACE)
+    status, found = web.ask("/api/workloads", token, namespace=NAMESPACE)
     states = {row["name"]: row["state"] for row in found.get("rows", ())}
     right = status == 200 and (states.get("holder"), states.get("waits")) == ("Admitted", "Pending")
     answers.check("page of the namespace", right=right, told=(status, found))

@@ -111,3 +111,10 @@ def test_a_halted_job_is_counted_by_its_pods_and_not_by_a_template_that_may_chan
     marks["labels"] = marks["labels"] | {WORKLOAD_LABEL: suspended({}).workload}
     assert loose_usage(suspended({"active": 1}), None) is not None
     assert loose_usage(suspended({"terminating": 1, "conditions": conditions}), None) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "node"), [(SPEC, ""), (SPEC | {"nodeName": ""}, ""), (SPEC | {"nodeName": "n"}, "n")]
+)
+def test_a_pod_is_on_the_node_that_it_is_bound_to(spec: Json, node: str) -> None:
+    assert parse_pod({"metadata": metadata("{}"), "spec": spec, "status": {}}).node == node

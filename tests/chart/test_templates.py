@@ -108,8 +108,9 @@ def test_the_page_is_that_of_its_manifest_and_off_unless_asked_for(helm: Helm) -
 def test_the_page_has_its_configuration_though_the_controller_runs_elsewhere(helm: Helm) -> None:
     given = web(helm, deployment={"enabled": False}, configuration={"gpuMemoryGB": 80})
     assert configuration(list(given.values()))["gpuMemoryGB"] == 80
-    (volume,) = given["Deployment", "admitter-web"]["spec"]["template"]["spec"]["volumes"]
+    (volume, history) = given["Deployment", "admitter-web"]["spec"]["template"]["spec"]["volumes"]
     assert ("ConfigMap", volume["configMap"]["name"]) in given
+    assert history["emptyDir"]
 
 
 def test_values_of_the_page_are_its_own_and_those_of_the_image_are_shared(helm: Helm) -> None:
@@ -130,6 +131,13 @@ def test_values_of_the_page_are_its_own_and_those_of_the_image_are_shared(helm: 
     assert container["resources"] == resources
     egress = given["NetworkPolicy", "admitter-web"]["spec"]["egress"]
     assert egress == [{"ports": [{"protocol": "TCP", "port": 8132}]}]
+
+
+def test_the_history_of_the_page_is_in_a_claim_if_one_is_named(helm: Helm) -> None:
+    deployment = web(helm, web={"historyClaim": "page"})["Deployment", "admitter-web"]["spec"]
+    assert deployment["strategy"] == {"type": "Recreate"}
+    (_, volume) = deployment["template"]["spec"]["volumes"]
+    assert volume == {"name": "history", "persistentVolumeClaim": {"claimName": "page"}}
 
 
 JOURNAL = {"folder": "/var/lib/admitter/journal"}

@@ -41,14 +41,14 @@ class Web:
 
 
 @contextmanager
-def served(cluster: Cluster, folder: Path) -> Iterator[Web]:
-    """The page of a cluster; its kubeconfig and its log are in the folder."""
+def served(cluster: Cluster, folder: Path, *options: str) -> Iterator[Web]:
+    """The page of a cluster, with some options; its kubeconfig and its log are in the folder."""
     documents = [each for each in yaml.safe_load_all(DEPLOYED.read_text()) if each["kind"] in ACCOUNT]
     cluster.run_kubectl("apply", "--filename=-", content=yaml.safe_dump_all(documents))
     kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, "admitter-web", folder / "web")
     log = folder / "web.log"
     command = [sys.executable, "-m", "admitter", "web", "--bind", "127.0.0.1:0"]
-    command += ["--kubeconfig", str(kubeconfig)]
+    command += ["--kubeconfig", str(kubeconfig), *options]
     with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
         eventually(lambda: ADDRESS.search(log.read_text()), what="an address")
         found = ADDRESS.search(log.read_text())

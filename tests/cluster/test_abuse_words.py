@@ -91,10 +91,10 @@ def asks_the_page(web: Web, team: Team, neighbour: str) -> None:
     for path in ("/api/workload", "/api/outlook"):
         status, answer = web.ask(path, token, **of_job)
         assert status == 200, answer
-    asked = {"name": team.cluster_queue, "namespace": neighbour}
+    asked = {"name": team.cluster_queue, "from-namespace": neighbour}
     status, starts = web.ask("/api/starts", token, **asked)
     assert (status, list(starts)) == (200, [f"{neighbour}/honest"])
-    status, namespace = web.ask("/api/namespace", token, name=neighbour)
+    status, namespace = web.ask("/api/workloads", token, namespace=neighbour)
     assert (status, [row["name"] for row in namespace["rows"]]) == (200, ["honest"])
 
 

@@ -59,7 +59,11 @@ def test_every_flavor_is_told_and_what_each_has(desk: Desk) -> None:
         "cutByMax": "0",
         "claimed": "0",
         "kept": {"ClusterQueue team-b": "6"},
+        "claims": [],
+        "possible": True,
+        "binding": True,
     }
+    assert not told["t4"]["binding"]
     assert (told["t4"]["free"], told["t4"]["borrowable"], told["t4"]["short"]) == ("2", "0", "4")
 
 

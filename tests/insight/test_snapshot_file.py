@@ -62,15 +62,28 @@ def test_pods_and_nodes_keep_what_is_read() -> None:
     pod["metadata"]["annotations"] |= notes
     pod = {
         "metadata": pod["metadata"],
-        "spec": pod["spec"]["template"]["spec"],
-        "status": {"phase": "Running"},
+        "spec": {**pod["spec"]["template"]["spec"], "nodeName": "n"},
+        "status": {
+            "phase": "Running",
+            "hostIP": SECRET,
+            "conditions": [
+                {"type": "PodScheduled", "status": "True"},
+                {"type": "Ready", "status": "True", "message": SECRET},
+                {"type": SECRET, "status": "True"},
+            ],
+        },
     }
     kept = reduced("pods", pod)
     assert SECRET not in orjson.dumps(kept).decode()
     assert parse_pod(kept) == parse_pod(pod)
+    assert (parse_pod(kept).node, parse_pod(kept).trouble) == ("n", None)
     node = {
         "metadata": {"name": "n", "uid": "1", "resourceVersion": "1", "labels": {"kind": "gpu"}},
-        "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}], "podCIDR": SECRET},
+        "spec": {
+            "taints": [{"key": "k", "effect": "NoSchedule"}],
+            "unschedulable": True,
+            "podCIDR": SECRET,
+        },
         "status": {
             "allocatable": {"cpu": "4"},
             "conditions": [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}],

@@ -79,6 +79,19 @@ def test_a_further_job_takes_back_what_was_lent(desk: Desk) -> None:
     assert evicted["message"] == "preempted for b/more"
 
 
+def test_a_workload_that_has_not_started_is_not_evicted(state: State, tmp_path: Path) -> None:
+    """The controller is about to admit it, and would not with the change."""
+    state.queue("alone", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("c", "alone")
+    state.holds("c", "runs", {"cpu": ("2", "default")}, cluster_queue="alone")
+    state.waits("c", "next", {"cpu": "2"})
+    desk = Desk(state, tmp_path)
+    less = cluster_queue("alone", {"cpu": {"default": "3"}})
+    answer = desk.what_if(less, options=("--fail-on", "evict"))
+    assert effects(answer) == {("c", "next"): "waits"}
+    assert "asks for 2 cpu" in answer["workloads"][0]["message"]
+
+
 def test_what_is_asked_for_can_never_be_had_any_more(desk: Desk) -> None:
     answer = desk.what_if(queue("team-a", "1"), queue("team-b", "0"))
     never = [key for key, effect in effects(answer).items() if effect == "can never run"]

@@ -1,5 +1,6 @@
 """What nodes give to a tree: which flavor a node counts for, sums, and what is left for the root."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.quotas.test_hierarchy import resources
 
 Json = dict[str, Any]
 
+SINCE = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 SPOT = Taint("spot", "true", "NoSchedule")
 PLAIN = Flavor("plain")
 ANY = Flavor(ANY_NODE)
@@ -115,6 +117,31 @@ def test_what_is_read_of_a_node(spec: Json, status: Json, schedulable: bool, tai
     made = parse_node({"metadata": metadata, "spec": spec, "status": status}).node
     assert (made.schedulable, len(made.taints), made.labels) == (schedulable, taints, {"a": "b"})
     assert made.allocatable == {"cpu": 3920, "memory": 2**30, GPU_MEMORY: 8}
+
+
+@pytest.mark.parametrize(
+    ("spec", "ready", "told"),
+    [
+        pytest.param({}, {}, (True, 0.0, False, ""), id="says nothing"),
+        pytest.param({"unschedulable": True}, {"status": "True"}, (True, SINCE, True, ""), id="cordoned"),
+        pytest.param(
+            {}, {"status": "False", "message": "full"}, (False, SINCE, False, "full"), id="not ready"
+        ),
+        pytest.param({}, {"status": "Unknown", "reason": "Lost"}, (False, SINCE, False, "Lost"), id="lost"),
+        pytest.param(
+            {}, {"status": "False", "message": "x" * 999}, (False, SINCE, False, "x" * 200), id="long"
+        ),
+        pytest.param({}, {"status": "True", "message": "is ready"}, (True, SINCE, False, ""), id="ready"),
+    ],
+)
+def test_since_when_a_node_can_not_be_used_and_why(
+    spec: Json, ready: Json, told: tuple[bool, float, bool, str]
+) -> None:
+    metadata = {"name": "n", "uid": "u", "resourceVersion": "1"}
+    conditions = [{"type": "Ready", "lastTransitionTime": "2026-01-01T00:00:00Z", **ready}] if ready else []
+    made = parse_node({"metadata": metadata, "spec": spec, "status": {"conditions": conditions}})
+    assert (made.ready, made.since, made.cordoned, made.trouble) == told
+    assert made.node.schedulable == (made.ready and not made.cordoned)
 
 
 def test_a_quantity_that_is_none_is_left_out() -> None:

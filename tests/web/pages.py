@@ -3,13 +3,13 @@
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from aiohttp import web
 from playwright.async_api import expect
 
-from admitter.client.access import Access, User
+from admitter.client.access import Access, Right, User
 from admitter.insight.controller_status import ControllerStatus, ShardLease
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import SnapshotFile, facts
@@ -22,24 +22,30 @@ from tests.insight.states import NOW, State
 
 _LEASE = ShardLease(0, "admitter-controller", alive=True, holder="pod_1", since=NOW - 7500.0)
 LEADS = ControllerStatus((_LEASE,), NOW)
-ADMIN, TENANT = "admins-token", "tenants-token"
+ADMIN, TENANT, EDITOR = "admins-token", "tenants-token", "editors-token"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 expect.set_options(timeout=30_000)  # a busy machine draws a thousand rows in more than the usual five seconds
 HOW = "needs a browser: apt-get install chromium"
 
 
 class Rights(Access):
-    """An administrator that may list everything, and a tenant of one namespace."""
+    """An administrator, a tenant of one namespace, and an editor of one queue, that sees all queues."""
 
     def __init__(self) -> None:
         self.expired: set[str] = set()
 
     async def user(self, token: str, _: str) -> User | None:
-        known = {ADMIN: "admin", TENANT: "system:serviceaccount:team-a:user"}
+        known = {ADMIN: "admin", TENANT: "system:serviceaccount:team-a:user", EDITOR: "editor"}
         return User(known[token], ()) if token in known and token not in self.expired else None
 
     async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
+        if user.name == "editor" and plural == "clusterqueues":
+            return True
         return user.name == "admin" or (plural == "workloads" and namespace == "team-a")
+
+    async def may(self, user: User, right: Right) -> bool:
+        edits = (right.verb, right.resource, right.name) == ("patch", "clusterqueues", "a")
+        return user.name == "admin" or (user.name == "editor" and edits)
 
 
 class Still(Stage):
@@ -49,12 +55,13 @@ class Still(Stage):
         super().__init__(_Nothing(), allowance)  # type: ignore[arg-type]  # nothing is followed
         self._revision = 0
 
-    def show(self, state: State | SnapshotFile) -> None:
-        """The next scene."""
+    def show(self, state: State | SnapshotFile, later: float = 0.0) -> None:
+        """The next scene: a state, so many seconds later than it says."""
         self._revision += 1
         known = facts(state if isinstance(state, SnapshotFile) else state.snapshot())
+        known = replace(known, taken=known.taken + later)
         scene = WebScene(known, Snapshot(known), self._revision, self.limits, lambda: self.controllers)
-        scene.work_out()
+        self.take_in(scene)
         self.put(scene)
 
 
@@ -70,12 +77,18 @@ class Served:
     Attributes:
         address: of it.
         stage: what it shows.
+        page: what answers.
         rights: what each user may see.
     """
 
     address: str
     stage: Still
+    page: Page
     rights: Rights = field(default_factory=Rights)
+
+    def streams(self) -> int:
+        """How many streams of changes are open."""
+        return self.page.streams
 
 
 @asynccontextmanager
@@ -91,7 +104,7 @@ async def served(
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield Served("http://{}:{}".format(*runner.addresses[0][:2]), stage, rights)
+        yield Served("http://{}:{}".format(*runner.addresses[0][:2]), stage, page, rights)
     finally:
         await runner.cleanup()
 

@@ -1,78 +1,136 @@
-"""Makes the pictures of README.md and docs/web.md: `python -m tests.web.pictures`."""
+"""Makes the pictures of README.md and docs/web.md of the made-up cluster: `python -m tests.web.pictures`.
+
+`python -m tests.web.pictures FILE.png ADDRESS [WIDTH [light|dark [PERSON]]]` makes one, of a view by its
+address after `#/`. They follow from a seed and a moment, so that they change only if the page does.
+"""
 
 import asyncio
+import re
+import sys
+from io import BytesIO
 from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
-from playwright.async_api import FloatRect, Page, expect
+from PIL import Image
+from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.insight.states import State, moment
-from tests.web.test_browser import looking
+from admitter.web.demo.persons import PERSONS
+from tests.web.demos import Frozen, demo_page
+from tests.web.pages import CHROMIUM
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
-GPU = "nvidia.com/gpu"
-MARGIN = 20
-"""Pixels below what is on a page."""
-
-
-def research() -> State:
-    """Three teams in a Cohort; vision borrows GPUs and has a line, speech lends, language uses its own."""
-    state = State("a100", "t4")
-    state.put("cohorts", "research", spec={})
-    for team, large, small in (("vision", "8", "4"), ("speech", "8", "4"), ("language", "16", "0")):
-        state.queue(team, {GPU: {"a100": {"min": large}, "t4": {"min": small}}}, "research")
-        state.namespace(team, team)
-    for number in range(5):  # by which the runtime of others is known
-        _holds(
-            state, "vision", f"past-{number}", "2", since=-9000 + 400 * number, finished=-6000 + 700 * number
-        )
-    for number in range(5):
-        _holds(state, "vision", f"train-{number}", "2", since=-2400 + 300 * number)
-    state.holds("vision", "label", {GPU: ("3", "t4")}, cluster_queue="vision", since=-1500)
-    _holds(state, "speech", "decode", "4", since=-4000)
-    _holds(state, "language", "pretrain", "14", since=-9000)
-    for number, (name, gpus) in enumerate((("train-5", "8"), ("train-6", "8"), ("sweep", "6"))):
-        _waits(state, name, gpus, -600 + 100 * number)
-    return state
+IMAGES: Final = Path(__file__).parents[2] / "docs" / "images"
+WIDTHS: Final = (1400, 390)
+SCHEMES: Final = ("light", "dark")
+HEIGHT: Final = 900
+COLOURS: Final = 64
+"""Of a picture: few make small files."""
+TALLEST: Final = 2400
+"""Pixels of a picture; what is below is cut off."""
+ADMINISTRATOR, TENANT = PERSONS
 
 
-def _holds(
-    state: State, team: str, name: str, gpus: str, *, since: float, finished: float | None = None
-) -> None:
-    state.holds(team, name, {GPU: (gpus, "a100")}, cluster_queue=team, since=since, finished=finished)
+class View(NamedTuple):
+    """What a picture shows."""
+
+    name: str
+    address: str
+    person: str = ADMINISTRATOR
 
 
-def _waits(state: State, name: str, gpus: str, created: float) -> None:
-    pods = {"name": "main", "count": 1, "requests": {GPU: gpus}}
-    metadata = {"creationTimestamp": moment(created)}
-    spec = {"queueName": "main", "priority": 0, "podSets": [pods]}
-    status = {"state": "Pending", "reason": "InsufficientQuota"}
-    state.put("workloads", name, "vision", metadata=metadata, spec=spec, status=status)
+TRIED: Final = quote("vision|nvidia.com%2Fgpu|a100|min=192;language|nvidia.com%2Fgpu|a100|min=32")
+"""A change that is tried: GPUs of one team for another."""
+VIEWS: Final = (
+    View("overview", "overview"),
+    View("map", "map"),
+    View("quota", "quota"),
+    View("queue", "queue/vision"),
+    View("workload", "workload/vision-research/{waiting}"),
+    View("timeline", "timeline"),
+    View("try", f"try?queues=vision,language&set={TRIED}"),
+    View("mine", "my", TENANT),
+)
 
 
-async def take(tab: Page, name: str) -> None:
-    """A picture of what is on the page, once nothing is being worked out any more."""
-    await expect(tab.get_by_text("…")).to_have_count(0)
-    below = await tab.evaluate(
-        "document.querySelector('main').lastElementChild.getBoundingClientRect().bottom"
+def addressed(view: View, frozen: Frozen) -> str:
+    """The address of a view; a Workload that waits for others is chosen."""
+    if "{waiting}" not in view.address:
+        return view.address
+    waits = (
+        each.job
+        for each in frozen.scene.rows
+        if each.workload.namespace == "vision-research" and each.reason == "InsufficientQuota"
     )
-    clip: FloatRect = {"x": 0, "y": 0, "width": 1100, "height": int(below) + MARGIN}
-    await tab.screenshot(path=IMAGES / f"{name}.png", clip=clip, full_page=True)
+    return view.address.replace("{waiting}", next(waits))
 
 
-async def main() -> None:
-    """The tree, a queue and an explanation."""
-    for scheme in ("light", "dark"):
-        async with looking(research(), scheme=scheme) as (_, tab):
-            link = tab.get_by_role("link", name="ClusterQueue vision")
-            await expect(link).to_be_visible()
-            await take(tab, f"web-tree-{scheme}")
-            await link.click()
-            await expect(tab.get_by_role("row", name="train-6")).to_be_visible()
-            await take(tab, f"web-queue-{scheme}")
-            await tab.get_by_role("link", name="train-6").click()
-            await expect(tab.locator(".explanation")).to_contain_text("waits for")
-            await take(tab, f"web-workload-{scheme}")
+async def taken(opened: Browser, page: str, view: View, width: int, scheme: str) -> bytes:
+    """A picture of a view, once nothing is being worked out any more."""
+    context = await opened.new_context(
+        viewport={"width": width, "height": HEIGHT},
+        color_scheme="dark" if scheme == "dark" else "light",
+        locale="en-GB",
+        timezone_id="UTC",
+        reduced_motion="reduce",
+    )
+    tab = await context.new_page()
+    await tab.request.post(f"{page}/api/demo", data={"person": view.person})
+    await tab.goto(f"{page}/#/{view.address}")
+    await expect(tab.get_by_role("heading", level=1).first).to_be_visible()
+    await settled(tab)
+    picture = await tab.screenshot(full_page=True)
+    await context.close()
+    return picture
+
+
+async def settled(tab: Page) -> None:
+    """Wait until nothing is being worked out, and the page has stayed the same for a while."""
+    await expect(tab.get_by_text(re.compile("(Being worked out|Reading).*…"))).to_have_count(
+        0, timeout=90_000
+    )
+    await tab.evaluate(
+        """(quiet) => new Promise((done) => {
+          let timer = setTimeout(done, quiet);
+          new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, quiet); })
+            .observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+          setTimeout(done, 20000);
+        })""",
+        1500,
+    )
+
+
+def small(picture: bytes) -> Image.Image:
+    """The same with few colours, and not too tall."""
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    cut = image.crop((0, 0, image.width, min(image.height, TALLEST)))
+    return cut.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+
+
+def keep(picture: bytes, path: Path) -> None:
+    small(picture).save(path, optimize=True)
+
+
+async def one(path: Path, address: str, width: str = "1400", scheme: str = "light", person: str = "") -> None:
+    frozen = Frozen()
+    view = View(path.stem, address, TENANT if person else ADMINISTRATOR)
+    async with demo_page(frozen) as page, async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        keep(await taken(opened, page, view, int(width), scheme), path)
+
+
+async def main(folder: Path = IMAGES) -> None:
+    """All of them."""
+    frozen = Frozen()
+    async with demo_page(frozen) as page, async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for view in VIEWS:
+            known = view._replace(address=addressed(view, frozen))
+            for width in WIDTHS:
+                for scheme in SCHEMES:
+                    picture = await taken(opened, page, known, width, scheme)
+                    keep(picture, folder / f"web-{view.name}-{width}-{scheme}.png")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    given = sys.argv[1:]
+    asyncio.run(one(Path(given[0]), *given[1:]) if len(given) > 1 else main(*map(Path, given)))

@@ -10,8 +10,9 @@ import pytest
 from admitter.insight.explain.outlook import first
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline
 from admitter.web import scene, turns
-from admitter.web.scene import WebScene
 from admitter.web.turns import Turns
+from admitter.web.views import workload
+from admitter.web.views.workload import Explanations
 from tests.insight.states import State
 from tests.web.pages import ADMIN, TENANT, Served, department, served
 from tests.web.test_server import Json, ask
@@ -40,18 +41,19 @@ async def page() -> AsyncIterator[Served]:
 async def test_the_reason_comes_first_and_the_rest_is_asked_for_apart(page: Served) -> None:
     answer = await about(page, "/api/workload")
     assert (answer["complete"], answer["waits"]) == (True, True)
-    assert answer["lines"][1].startswith("  waits for 7 × cpu in flavor default")
-    assert not [line for line in answer["lines"] if line.startswith(("Start:", "It could start"))]
+    assert answer["sentences"][0].startswith("waits for 7 × cpu in flavor default")
+    assert not answer.keys() & {"start", "blocking"}
     outlook = await about(page, "/api/outlook")
-    assert outlook["lines"][0] == "It could start if these ended:"
-    assert outlook["lines"][-1].startswith("Start: in ")
+    assert outlook["sought"]
+    assert [each["name"] for each in outlook["blocking"]] == ["long"]
+    assert outlook["start"]["sentence"].startswith("Start: in ")
     assert outlook["start"]["inTime"]
 
 
 async def test_of_one_that_does_not_wait_there_is_nothing_to_look_ahead_to(page: Served) -> None:
     assert not (await ask(page, "/api/workload", namespace="team-a", name="done"))["waits"]
     outlook = await ask(page, "/api/outlook", namespace="team-a", name="done")
-    assert (outlook["lines"], outlook["start"]) == ([], None)
+    assert (outlook["blocking"], outlook["start"]) == ([], None)
 
 
 async def test_looking_ahead_hides_workloads_that_may_not_be_seen() -> None:
@@ -62,10 +64,10 @@ async def test_looking_ahead_hides_workloads_that_may_not_be_seen() -> None:
     state.holds("team-b", "secret-holder", {"cpu": ("8", "default")}, cluster_queue="a")
     state.waits("team-a", "train-0", {"cpu": "7"})
     async with served(state) as page:
-        all_of_it = await about(page, "/api/outlook")
-        assert "team-b/secret-holder" in str(all_of_it["lines"])
+        (holder,) = (await about(page, "/api/outlook"))["blocking"]
+        assert (holder["namespace"], holder["name"]) == ("team-b", "secret-holder")
         mine = await about(page, "/api/outlook", TENANT)
-        assert "another namespace/hidden" in str(mine["lines"])
+        assert [each["visible"] for each in mine["blocking"]] == [False]
         assert "secret" not in str(mine)
         await ask(page, "/api/outlook", TENANT, 403, namespace="team-b", name="secret")
         await ask(page, "/api/outlook", status=404, namespace="team-a", name="trian-0")
@@ -78,29 +80,33 @@ async def test_what_takes_long_to_explain_is_told_by_its_status_first(
         go_on.wait()
         return first(*arguments)
 
-    monkeypatch.setattr(scene, "AT_ONCE", SHORT)
-    monkeypatch.setattr(scene, "first", slow)
+    monkeypatch.setattr(workload, "AT_ONCE", SHORT)
+    monkeypatch.setattr(workload, "first", slow)
     for _ in range(2):  # the second finds the first one still at work
         answer = await about(page, "/api/workload")
         assert (answer["complete"], answer["waits"]) == (False, False)
-        assert answer["lines"][0] == "team-a/train-0: Pending"
-        assert answer["lines"][-1] == "So says its status; more is being worked out."
-    await ask(page, "/api/workload", status=404, namespace="team-a", name="trian-0")
+        assert (answer["name"], answer["state"], answer["sentences"]) == ("train-0", "Pending", [])
+        assert [each["what"] for each in answer["timeline"]] == ["Created"]
+        assert answer["commands"][0]["command"] == "admitter explain job/train-0 -n team-a"
+    missing = await ask(page, "/api/workload", status=404, namespace="team-a", name="trian-0")
+    assert missing == {"error": "there is no Job and no Workload trian-0 in namespace team-a"}
     go_on.set()
-    monkeypatch.setattr(scene, "AT_ONCE", Allowance(30.0))
+    monkeypatch.setattr(workload, "AT_ONCE", Allowance(30.0))
     assert (await about(page, "/api/workload"))["complete"]
 
 
 async def test_an_estimate_that_does_not_come_is_said_to_be_missing_and_holds_nothing_up(
     go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scene, "start_of", lambda *_: go_on.wait())
-    monkeypatch.setattr(scene, "QUEUEING_SECONDS", 0.05)
+    monkeypatch.setattr(workload, "start_of", lambda *_: go_on.wait())
+    for module in (workload, scene):
+        monkeypatch.setattr(module, "QUEUEING_SECONDS", 0.05)
     async with served(department(), SHORT) as page:
-        monkeypatch.setattr(WebScene, "_blocking", lambda self, *names: self._first(*names[:2])[0])
+        monkeypatch.setattr(Explanations, "blocking", lambda self, *names: self.first(*names[:2]).answer)
         outlook = await about(page, "/api/outlook")
-        assert outlook["lines"][-1] == "Start: no estimate in time"
+        assert outlook["start"]["sentence"] == "Start: no estimate in time"
         assert (outlook["start"]["inTime"], outlook["start"]["median"]) == (False, None)
+        assert not outlook["sought"]
         assert (await about(page, "/api/workload"))["complete"]
         starts = await ask(page, "/api/starts", name="a")
         assert {each["words"] for each in starts.values()} == {"no estimate in time"}
@@ -111,9 +117,10 @@ async def test_an_estimate_that_does_not_come_is_said_to_be_missing_and_holds_no
 async def test_a_search_that_does_not_come_to_its_end_is_said_to_be_missing(
     go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(WebScene, "_blocking", lambda *_: go_on.wait())
+    monkeypatch.setattr(Explanations, "blocking", lambda *_: go_on.wait())
     async with served(department(), SHORT) as page:
-        assert (await about(page, "/api/outlook"))["lines"] == ["Start: no estimate in time"]
+        outlook = await about(page, "/api/outlook")
+        assert (outlook["sought"], outlook["start"]["sentence"]) == (False, "Start: no estimate in time")
         go_on.set()
 
 

@@ -1,5 +1,6 @@
 """Queued pods and their groups on the page, by the names that they have in every command."""
 
+import re
 from typing import Any
 
 import aiohttp
@@ -13,8 +14,8 @@ from tests.apiserver.loop import run
 from tests.apiserver.server import clock
 from tests.convergence.scene import TEAM
 from tests.insight.test_queued_pods import busy
+from tests.web.looks import go, looking
 from tests.web.pages import ADMIN, CHROMIUM, HOW, served
-from tests.web.test_browser import looking
 
 Json = dict[str, Any]
 
@@ -42,7 +43,7 @@ async def test_the_page_is_told_of_pods_and_groups_by_kind_and_name(state: Snaps
                 found: Json = await answer.json()
                 return found
 
-        rows = (await ask("/api/namespace", name=TEAM))["rows"]
+        rows = (await ask("/api/workloads", namespace=TEAM))["rows"]
         states = {row["name"]: row["state"] for row in rows}
         assert states == {
             "pod/train": "Admitted",
@@ -50,22 +51,30 @@ async def test_the_page_is_told_of_pods_and_groups_by_kind_and_name(state: Snaps
             "pod/next": "Pending",
             "podgroup/rest": "Pending",
         }
-        waiting = (await ask("/api/queue", name="a"))["waiting"]
+        waiting = (await ask("/api/workloads", queue="a", group="waiting"))["rows"]
         assert {row["name"] for row in waiting} == {"pod/next", "podgroup/rest"}
         why = await ask("/api/workload", namespace=TEAM, name="pod/next")
-        assert f"{TEAM}/pod/next: Pending in ClusterQueue a, number 1 in line" in why["lines"]
+        assert (why["name"], why["state"], why["queue"]["title"]) == ("pod/next", "Pending", "ClusterQueue a")
+        assert why["position"] == 1
         rest = await ask("/api/workload", namespace=TEAM, name="podgroup/rest")
-        assert "1 of its 2 pods is there" in str(rest["lines"])
+        assert "1 of its 2 pods is there" in str(rest["sentences"])
+        assert rest["pods"]["states"] == [{"state": "Gated", "count": 1}]
+        assert [each["command"] for each in rest["commands"]][2] == (
+            f"kubectl get pods -l admitter.dev/pod-group=rest -n {TEAM}"
+        )
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 async def test_a_reader_finds_why_a_pod_and_a_group_wait(state: SnapshotFile) -> None:
-    async with looking(state) as (_, tab):
-        await tab.get_by_role("link", name="ClusterQueue a").click()
-        await expect(tab.get_by_role("row", name="podgroup/tune")).to_be_visible()
-        await tab.get_by_role("link", name="pod/next").click()
-        why = tab.locator(".explanation")
-        await expect(why).to_contain_text("0 free in ClusterQueue a")
-        await tab.go_back()
-        await tab.get_by_role("link", name="podgroup/rest").click()
-        await expect(why).to_contain_text("1 of its 2 pods is there")
+    async with looking(state) as (page, tab):
+        await go(tab, page, "queue/a")
+        next_one, rest = (
+            tab.get_by_role("row").filter(has=tab.get_by_role("link", name=name, exact=True))
+            for name in ("pod/next", "podgroup/rest")
+        )
+        await expect(next_one).to_contain_text("from ClusterQueue a")
+        await expect(rest).to_contain_text("1 of its 2 pods is there")
+        await tab.get_by_role("button", name="Holding quota (2)").click()
+        await expect(tab.get_by_role("link", name="podgroup/tune", exact=True)).to_be_visible()
+        await tab.get_by_role("link", name="pod/train", exact=True).click()
+        await expect(tab).to_have_url(re.compile(f"#/workload/{TEAM}/pod%2Ftrain"))

@@ -54,17 +54,18 @@ async def test_trees_without_a_controller_are_named_to_those_that_see_them(
 async def test_an_explanation_promises_nothing_without_a_controller(
     page: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lines(path: str, name: str) -> list[str]:
-        answer: dict[str, Any] = await ask(page, path, namespace="team-b", name=name)
-        return list(answer["lines"])
+    async def told(path: str, name: str) -> Any:
+        return await ask(page, path, namespace="team-b", name=name)
 
-    assert (await lines("/api/workload", "fits"))[1].endswith("it is admitted at once")
+    (rule,) = (await told("/api/workload", "fits"))["sentences"]
+    assert rule.endswith("it is admitted at once")
     decided(monkeypatch, MISSING)
-    _, rule, controller = await lines("/api/workload", "fits")
-    assert rule.endswith("it is admitted once a controller decides")
-    assert controller.startswith("  No controller has run here yet: ")
-    *_, start = await lines("/api/outlook", "secret")
-    assert start.startswith("Start, counted from when a controller runs: ")
+    answer = await told("/api/workload", "fits")
+    assert answer["sentences"][0].endswith("it is admitted once a controller decides")
+    assert answer["controller"]["message"].startswith("No controller has run here yet: ")
+    start = (await told("/api/outlook", "secret"))["start"]
+    assert start["sentence"].startswith("Start, counted from when a controller runs: ")
+    assert start["fromController"]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -73,16 +74,17 @@ async def test_the_banner_is_above_every_page(page: Served, monkeypatch: pytest.
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         tab = await browser.new_page()
         await tab.goto(page.address)
-        banner = tab.locator("#controller")
+        banner = tab.locator(".controller")
         await expect(banner).to_be_hidden()
         await tab.get_by_label("A token").fill(ADMIN)
         await tab.get_by_role("button", name="Log in").click()
         await expect(banner).to_contain_text("Controller pod_1 leads since")
-        await expect(banner).not_to_have_class("bad")
+        await expect(banner).to_have_class("controller")
         decided(monkeypatch, MISSING)
         page.stage.show(department(jobs=1))
         await expect(banner).to_contain_text("No controller has run here yet")
-        await expect(banner).to_have_class("bad")
+        await expect(banner).to_have_class("controller bad")
+        await tab.get_by_role("link", name="Quota").click()
         await tab.get_by_role("link", name="ClusterQueue a").click()
         await expect(banner).to_contain_text("No controller has run here yet")
         await tab.get_by_role("button", name="Log out").click()

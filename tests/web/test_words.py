@@ -32,13 +32,14 @@ async def test_a_tenant_is_answered_whatever_others_say_of_themselves(worst: str
         )
     async with served(state) as page:
         explained = await ask(page, "/api/workload", TENANT, namespace="team-a", name="train-0")
-        assert "not taken" not in str(explained["lines"])
+        assert "not taken" not in str(explained["hints"])
         outlook = await ask(page, "/api/outlook", TENANT, namespace="team-a", name="train-0")
-        assert outlook["lines"][-1].startswith("Start: ")
-        starts = await ask(page, "/api/starts", TENANT, name="a", namespace="team-a")
+        assert outlook["start"]["sentence"].startswith("Start: ")
+        starts = await ask(page, "/api/starts", TENANT, name="a")
         assert sorted(starts) == ["team-a/train-0", "team-a/train-1", "team-a/train-2"]
         assert {each["unprovenWords"] for each in starts.values()} == {10 if worst == "millennia" else 0}
-        rows = await ask(page, "/api/queue", TENANT, name="a", namespace="team-a")
-        assert len(rows["waiting"]) == 14
-        hint = str((await ask(page, "/api/workload", namespace="team-b", name="evil-0"))["lines"])
+        rows = await ask(page, "/api/workloads", TENANT, queue="a", group="waiting")
+        shown = [each for each in rows["rows"] if each["visible"]]
+        assert {each["name"] for each in shown} == {"train-0", "train-1", "train-2"}
+        hint = str((await ask(page, "/api/workload", namespace="team-b", name="evil-0"))["hints"])
         assert (f"annotation {WORD} is not taken: " in hint) == (worst in {"digits", "no number"})

@@ -6,6 +6,7 @@ The engine explains (`engine.explain.explanation`) in the state of the controlle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, WorkloadView
@@ -26,6 +27,21 @@ Key = tuple[str, str]
 
 class UnknownError(Exception):
     """There is no such Job or Workload."""
+
+    def __init__(self, words: str, elsewhere: tuple[str, ...] = (), near: str = "") -> None:
+        """`elsewhere` are namespaces with one of that name; `near` asks whether a similar name is meant."""
+        self._parts = words, elsewhere, near
+        there = f"there is one in {', '.join(elsewhere[:3])}" if elsewhere else near
+        super().__init__(f"{words}; {there}" if there else words)
+
+    def seen_by(self, may_see: Callable[[str], bool]) -> "UnknownError":
+        """The same without names of namespaces that a user may not see."""
+        words, elsewhere, near = self._parts
+        return UnknownError(words, tuple(filter(may_see, elsewhere)), near)
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        return self._parts[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +84,16 @@ class Explainer:
         self._lines = lines(snapshot)
         plan = snapshot.engine.cycle(snapshot.now)
         self._admitted = {workload.uid for workload, _ in plan.admissions}
+        self._refusals = plan.refusals
         self._snapshot = snapshot
         self._world = snapshot.world
         self._durations = Durations(snapshot)
         self._by_uid = {workload.uid: workload for workload in self._world.workloads}
+
+    @cached_property
+    def reasons(self) -> dict[str, Waiting]:
+        """Why Workloads wait, by UID, that the engine has refused."""
+        return dict(self._snapshot.gate.all_wait(self._refusals))
 
     def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
         """Explain a Job or a Workload.
@@ -85,7 +107,7 @@ class Explainer:
         workload = self._snapshot.find(namespace, name)
         job = self._world.job_titled(namespace, name)
         if workload is None and job is None:
-            raise UnknownError(self._unknown(namespace, name))
+            raise self._unknown(namespace, name)
         if workload is None:
             return Answer((namespace, name), None, hints=tuple(self._unmanaged(job)))
         key = _shown(workload)
@@ -138,15 +160,12 @@ class Explainer:
         views = ((uid, self._by_uid.get(uid)) for uid, _, _ in claims)
         return {uid: _shown(view) for uid, view in views if view is not None}
 
-    def _unknown(self, namespace: str, name: str) -> str:
+    def _unknown(self, namespace: str, name: str) -> UnknownError:
         here = {job.name for job in self._world.jobs if job.namespace == namespace}
         here |= {workload.name for workload in self._world.workloads if workload.namespace == namespace}
         words = f"there is no Job and no Workload {name} in namespace {namespace}"
         elsewhere = sorted(job.namespace for job in self._world.jobs if job.name == name)
-        if elsewhere:
-            return f"{words}; there is one in {', '.join(elsewhere[:3])}"
-        near = _nearest(name, here)
-        return f"{words}; {near}" if near else words
+        return UnknownError(words, tuple(elsewhere), _nearest(name, here))
 
     def _unmanaged(self, job: JobView | None) -> Iterator[str]:
         """Why a Job has no Workload."""

@@ -11,13 +11,13 @@ from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.policy import Queue
 from admitter.engine.refusal import Reason
 from admitter.insight.controller_status import ControllerState, ControllerStatus
+from admitter.insight.explain.account import holdings
 from admitter.insight.explain.explainer import Answer, Other, binding, is_hopeless
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
 from admitter.policy.growing import admitted_pods
 from admitter.policy.growing import words as resize_words
-from admitter.policy.held import left_of
 from admitter.policy.messages import flavor_sentence, node_title, pod_set_title, queue_title
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import display
@@ -34,7 +34,7 @@ def opening(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | 
     title = "/".join(answer.key)
     state = _state(answer)
     yield f"{title}: {state}" if state else title
-    yield from _headline(answer, snapshot, controllers)
+    yield from (f"  {line}" for line in headline(answer, snapshot, controllers))
     finished = answer.workload is not None and answer.workload.finished
     if controllers is not None and controllers.lacks_decisions and not finished:
         yield f"  {controllers.sentence()}"
@@ -59,31 +59,30 @@ def _state(answer: Answer) -> str:
     return f"{state}{place}"
 
 
-def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None) -> Iterator[str]:
+def headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None) -> Iterator[str]:
+    """What counts most, a sentence each: the rule that stops it, what it holds and for how long, its end."""
     workload = answer.workload
     if workload is None:
         return
     if workload.finished:
-        yield f"  {workload.condition('Finished').get('message', 'it has finished')}"
+        yield str(workload.condition("Finished").get("message", "it has finished"))
     elif workload.admission is not None:
-        asked = {each["name"]: each["count"] for each in workload.spec["podSets"]}
-        for pod_set in left_of(workload.admission, workload).pod_sets:
-            used = _joined(f"{display(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
+        for each in holdings(workload):
+            used = _joined(f"{display(r, a)} {r} of {flavor}" for r, flavor, a in each.usage)
             since = spell(snapshot.now - workload.since)
-            whole = max(asked.get(pod_set.name, 0), pod_set.count)
-            pods = f"{pod_set.count} of " if pod_set.count < whole else ""
-            pods += f"{whole} {'pod' if whole == 1 else 'pods'}"
-            yield f"  holds {used or 'nothing that is limited'} for {pods}, since {since}"
+            pods = f"{each.count} of " if each.fewer else ""
+            pods += f"{each.whole} {'pod' if each.whole == 1 else 'pods'}"
+            yield f"holds {used or 'nothing that is limited'} for {pods}, since {since}"
         resize = resize_of(workload)
         if resize is not None:
-            yield f"  {resize_words(resize, admitted_pods(workload.admission))}"
+            yield resize_words(resize, admitted_pods(workload.admission))
         if workload.evicting:
-            yield f"  {workload.condition('Evicted').get('message', '')}"
+            yield str(workload.condition("Evicted").get("message", ""))
         elif answer.ends is not None:
-            yield f"  expected to end {within(answer.ends - snapshot.now)}"
+            yield f"expected to end {within(answer.ends - snapshot.now)}"
         yield from _latest_end(workload, snapshot.now)
     else:
-        yield f"  {sentence(answer, snapshot, controllers)}"
+        yield sentence(answer, snapshot, controllers)
 
 
 def _latest_end(workload: WorkloadView, now: float) -> Iterator[str]:
@@ -92,7 +91,7 @@ def _latest_end(workload: WorkloadView, now: float) -> Iterator[str]:
     if status.deadline is None or workload.evicting:
         return
     then = "; then it is requeued" if status.requeues else ""
-    yield f"  ends at the latest {within(status.deadline - now)}: {status.limit}{then}"
+    yield f"ends at the latest {within(status.deadline - now)}: {status.limit}{then}"
 
 
 def sentence(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None = None) -> str:

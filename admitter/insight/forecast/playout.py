@@ -10,7 +10,7 @@ from admitter.cache.views import WorkloadView
 from admitter.engine.cycle import Engine
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import HOPELESS, Reason
-from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
+from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed, without_end
 from admitter.insight.forecast.durations import Durations
 from admitter.insight.listing import job_name
 from admitter.policy.lifecycle import Phase
@@ -23,6 +23,9 @@ Key = tuple[str, str]
 
 BLOCKED = frozenset(map(str, WaitingReason)) - frozenset(map(str, Reason))
 """Reasons for which a Workload does not compete."""
+
+
+_WAITING = frozenset({Phase.PENDING, Phase.EVICTED})
 
 
 class Effect(StrEnum):
@@ -61,6 +64,7 @@ class WorkloadTitle(NamedTuple):
     queue: str  # the engine's name of its queue
     waiting: str  # why it waits; empty if it does not
     gone: str  # why it lost its quota, if not by the end of its work
+    preemptor: Key | None = None  # the Workload that is named there, by its Job's name or its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +81,23 @@ class Playout:
     excesses: tuple[ExcessUse, ...]  # use above what is allowed then
     unproven: int  # how many workloads have an unproven stated runtime only
     errors: tuple[str, ...]  # objects that can't be used, and why
+    waited: frozenset[str] = frozenset()  # the Workloads that waited before these decisions, by UID
 
 
 def play_out(
-    known: Facts, whole: Facts, changes: Sequence[Change], begin: Callable[[], Deadline], *, words: bool
+    known: Facts,
+    whole: Facts,
+    changes: Sequence[Change],
+    begin: Callable[[], Deadline],
+    *,
+    words: bool,
+    proceed: Proceed = without_end,
 ) -> Playout:
     """Run the facts forward until all waiting workloads have started, or nothing changes any more.
 
     The changes come at the first moment. The first decisions are always made; then `begin` starts the time
-    that limits how far it runs after them. All facts, `whole`, tell the runtimes of Workloads.
+    that limits how far it runs after them. All facts, `whole`, tell the runtimes of Workloads. `proceed` is
+    called at each step, and what it raises during the first decisions ends the playout.
     """
     now, snapshot = known.taken, Snapshot(known)
     durations = Durations(snapshot, whole)
@@ -98,14 +110,24 @@ def play_out(
         return found.middle(ran) if found is not None else None
 
     simulator = Simulator(Timeline(now, list(changes), []), snapshot, lasts)
-    events = {event.key: event for event in simulator.run(until=now)}
+    waited = frozenset(uid for uid, item in simulator.items.items() if item.phase in _WAITING)
+    events = {}
+    for event in simulator.run(until=now, watch=lambda _: proceed()):
+        events[event.key] = event
+        proceed()
     items = simulator.items
     effects = {uid: _effect(item) for uid, item in items.items()}
     said = {uid: _words(item, events, simulator) for uid, item in items.items()} if words else {}
     errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
     excesses = tuple(over(simulator.engine))
-    starts, reached = _starts(simulator, now, begin().proceed)
-    return Playout(effects, said, starts, reached, excesses, len(unproven), errors)
+    deadline = begin()
+
+    def go_on() -> None:
+        deadline.proceed()
+        proceed()
+
+    starts, reached = _starts(simulator, now, go_on)
+    return Playout(effects, said, starts, reached, excesses, len(unproven), errors, waited)
 
 
 def _starts(
@@ -113,7 +135,7 @@ def _starts(
 ) -> tuple[dict[str, float | None], float | None]:
     """Run on. Returns when the waiting workloads start; and how far it ran, if not to its end."""
     items = simulator.items.items()
-    waiting = {uid: item.view.key for uid, item in items if item.phase in {Phase.PENDING, Phase.EVICTED}}
+    waiting = {uid: item.view.key for uid, item in items if item.phase in _WAITING}
     left = set(waiting.values())
     starts: dict[Key, float] = {}
     reached: float | None = None
@@ -148,12 +170,12 @@ def _effect(item: Item) -> Effect:
 
 def _words(item: Item, events: Mapping[Key, Event], simulator: Simulator) -> WorkloadTitle:
     event = events.get(item.view.key)
-    gone = ""
-    if event is not None:
-        gone = f"preempted for {'/'.join(_preemptor(event, simulator))}" if event.preemptor else event.reason
-    return WorkloadTitle(
-        shown(item), item.queue or "", item.waiting.message if item.waiting is not None else "", gone
-    )
+    gone, preemptor = event.reason if event is not None else "", None
+    if event is not None and event.preemptor:
+        preemptor = _preemptor(event, simulator)
+        gone = f"preempted for {'/'.join(preemptor)}"
+    waiting = item.waiting.message if item.waiting is not None else ""
+    return WorkloadTitle(shown(item), item.queue or "", waiting, gone, preemptor)
 
 
 def _preemptor(event: Event, simulator: Simulator) -> Key:

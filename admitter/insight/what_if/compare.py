@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Proceed, without_end
 from admitter.insight.forecast.estimates import SAME_SECONDS
 from admitter.insight.forecast.playing import Player, in_turn
 from admitter.insight.forecast.playout import Effect, ExcessUse, Key, Playout, WorkloadTitle, play_out
@@ -27,6 +27,7 @@ class Outcome:
     queue: str  # the engine's name of its queue
     effect: Effect
     why: str  # in a sentence
+    preemptor: Key | None = None  # the Workload that is named there, by its Job's name or its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,23 @@ def compare(
     play: Player = in_turn,
     processes: int = 1,
     allowed: Allowance = NO_LIMIT,
+    proceed: Proceed = without_end,
 ) -> Difference:
     """What changes of objects, all at once and at this moment, would do to the cluster as it is.
 
     `play` runs two playouts of each part of the cluster; for more processes it is divided into more parts.
     All playouts together may look for starts for as long as is `allowed`, after their first decisions.
+    `proceed` is called at each step. If it raises OutOfTimeError, nothing later is looked for.
+
+    Raises:
+        OutOfTimeError: `proceed` has raised it before the first decisions were made.
     """
     parts = concerned(known, changes, processes // 2)
+    playing = partial(play_out, proceed=proceed)
     begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))
     playouts = play(
         [
-            partial(play_out, part.known, known, part.changes if changed else (), begin, words=changed)
+            partial(playing, part.known, known, part.changes if changed else (), begin, words=changed)
             for part in parts
             for changed in (True, False)
         ]
@@ -109,9 +116,11 @@ def _outcomes(before: Playout, after: Playout) -> Iterator[Outcome]:
     """The workloads that the change affects at once."""
     for uid, effect in after.effects.items():
         was, words = before.effects.get(uid), after.words[uid]
-        if was is Effect.ADMITTED and effect is not Effect.ADMITTED:
-            yield Outcome(words.key, words.queue, Effect.EVICTED, words.gone or words.waiting)
-        elif was is None or (effect is not was and effect is not Effect.WAITS):
+        lost = was is Effect.ADMITTED and effect is not Effect.ADMITTED
+        if lost and uid not in before.waited:
+            why = words.gone or words.waiting
+            yield Outcome(words.key, words.queue, Effect.EVICTED, why, words.preemptor)
+        elif lost or was is None or (effect is not was and effect is not Effect.WAITS):
             yield Outcome(words.key, words.queue, effect, _why(effect, words))
 
 

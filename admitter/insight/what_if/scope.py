@@ -6,7 +6,7 @@ A playout leaves all other trees out, and different trees run in different playo
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
@@ -26,13 +26,14 @@ _LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "Pod", "Resource
 _NAMING_QUEUES: Final = {"Job", "Pod"}
 _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementpolicies")
 """Plurals of kinds from which queues are made: with such objects, a flavor may affect all trees."""
+_TREE: Final = (("queue", "clusterqueues"), ("cohort", "cohorts"))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some trees of a cluster."""
 
-    known: Facts  # all facts, except the Workloads and Jobs of other trees
+    known: Facts  # all facts, except the queues, Cohorts, Workloads and Jobs of other trees
     changes: tuple[Change, ...]  # that touch these trees
     nodes: AbstractSet[Node] | None  # of these trees; None: all nodes
 
@@ -51,14 +52,22 @@ def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Pa
     most = 1 if loose else min(most, len(set(trees.values())))  # such a one may use something of any tree
     part_of = _shared_out(Counter(places.values()), max(1, most))
     touching = [{part_of.get(trees[node], 0) for node in each} or {0} for each in named]
-    return [
-        Part(
-            only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose),
-            tuple(change for change, parts in zip(changes, touching, strict=True) if number in parts),
-            {node for node, tree in trees.items() if part_of.get(tree, 0) == number},
-        )
-        for number in range(max(part_of.values(), default=0) + 1)
-    ]
+    made = []
+    for number in range(max(part_of.values(), default=0) + 1):
+        kept = only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose)
+        nodes = {node for node, tree in trees.items() if part_of.get(tree, 0) == number}
+        those = (change for change, parts in zip(changes, touching, strict=True) if number in parts)
+        made.append(Part(kept if loose else _within(kept, nodes), tuple(those), nodes))
+    return made
+
+
+def _within(known: Facts, nodes: AbstractSet[Node]) -> Facts:
+    """The facts with these queues and Cohorts alone: a thousand others cost more than what is asked about."""
+    views: dict[str, Mapping[Key, Any]] = {**known.views}
+    for kind, plural in _TREE:
+        there = known.views.get(plural, {})
+        views[plural] = {key: view for key, view in there.items() if (kind, key[1]) in nodes}
+    return replace(known, views=views)
 
 
 def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
@@ -161,7 +170,7 @@ def _named(known: Facts, leads: Mapping[Key, AbstractSet[str]], change: Change) 
 
 def _naming(known: Facts, flavor: str) -> Iterator[Node]:
     """The queues and cohorts that name a flavor."""
-    for kind, plural in (("queue", "clusterqueues"), ("cohort", "cohorts")):
+    for kind, plural in _TREE:
         for (_, name), view in known.views.get(plural, {}).items():
             resources = view.spec.get("resources") or ()
             named = (each.get("name") for resource in resources for each in resource.get("flavors") or ())

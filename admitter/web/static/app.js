@@ -1,340 +1,191 @@
-// Chooses the page by the address after #, and requests it again when the server reports a change.
+// The shell: who looks, which view the address names, and what is said above all views.
 
-import { chart, make, place, placesTable, sync, workloadRow, workloadsTable } from "/view.js";
+import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "/vendor/preact.js";
+import { Refused, ask, follow, leave, send, useAnswer, useRoute } from "/lib/api.js";
+import { Failure, Link } from "/lib/parts.js";
+import { words } from "/lib/words.js";
 
-const main = document.getElementById("main");
-const state = document.getElementById("state");
-const controller = document.getElementById("controller");
-const closed = new Set();
-let shown = null; // what draws the page: {refresh}
-let changes = null;
-let dueAgain = false;
-let busy = false;
+// The first part of the address, and the module of the view. `tree`: only for users that may list ClusterQueues.
+const VIEWS = {
+  overview: { tree: true, menu: true },
+  map: { module: "cluster_map", menu: true },
+  quota: { module: "quota_tree", tree: true, menu: true },
+  workloads: { menu: true },
+  timeline: { menu: true },
+  my: { module: "mine", menu: true },
+  try: { module: "try_change" },
+  queue: {},
+  workload: {},
+  namespace: { module: "mine" },
+};
 
-class Refused extends Error {
-  constructor(status, words) {
-    super(words);
-    this.status = status;
+const TOKEN_COMMAND = "kubectl create token NAME -n NAMESPACE";
+
+// A view's module and style are loaded when it is first looked at.
+const loaded = new Map();
+function load(name) {
+  if (!loaded.has(name)) {
+    const style = document.createElement("link");
+    style.rel = "stylesheet";
+    style.href = `/views/${name}.css`;
+    const styled = new Promise((resolve) => (style.onload = style.onerror = resolve)); // drawn once, with its style
+    document.head.append(style);
+    loaded.set(name, Promise.all([import(`/views/${name}.js`), styled]).then(([module]) => module.default));
+    loaded.get(name).catch(() => loaded.delete(name));
   }
+  return loaded.get(name);
 }
 
-async function ask(path, query = {}) {
-  const answer = await fetch(`${path}?${new URLSearchParams(query)}`, { credentials: "same-origin" });
-  const said = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
-  if (!answer.ok) throw new Refused(answer.status, said.error ?? `the server answers ${answer.status}`);
-  return said;
-}
-
-function say(words, bad = false) {
-  state.textContent = words;
-  state.classList.toggle("bad", bad);
-}
-
-function title(words) {
-  document.title = `${words} – Admitter`;
-  return make("h1", {}, words);
-}
-
-const asOf = (taken) => `As of ${new Date(taken * 1000).toLocaleTimeString()}`;
-
-// Without a controller nothing of what the page foresees happens: that is said above all pages.
-async function showController() {
-  const answer = await ask("/api/controller");
-  if (controller.textContent !== answer.message) controller.textContent = answer.message;
-  controller.classList.toggle("bad", answer.state === "Absent" || answer.state === "Partial");
-  controller.hidden = false;
-}
-
-// Redraw; if something changes meanwhile, once more afterwards.
-async function refresh() {
-  if (busy) {
-    dueAgain = true;
-    return;
-  }
-  busy = true;
-  const page = shown;
-  try {
-    if (page.live) await showController();
-    await page.refresh();
-    if (page === shown) refused("");
-  } catch (error) {
-    if (page === shown) await failed(error);
-  }
-  busy = false;
-  if (dueAgain || page !== shown) {
-    dueAgain = false;
-    refresh();
-  }
-}
-
-// What is not there, or may not be seen, is said in place of empty tables.
-function refused(words) {
-  const told = main.querySelector(":scope > .error");
-  main.classList.toggle("refused", words !== "");
-  if (told?.textContent === words) return;
-  told?.remove();
-  if (words) main.append(make("p", { class: "error", role: "alert" }, words));
-}
-
-async function failed(error) {
-  if (error instanceof Refused && error.status === 401) {
-    stop();
-    shown = login();
-  } else {
-    if (error instanceof Refused && error.status < 500) refused(error.message);
-    say(error instanceof Refused ? error.message : "The server can't be reached; this page tries again.", true);
-    if (!(error instanceof Refused) || error.status >= 500) setTimeout(refresh, 3000);
-  }
-}
-
-function follow() {
-  if (changes !== null) return;
-  changes = new EventSource("/api/changes");
-  changes.onmessage = () => refresh();
-  changes.onerror = () => {
-    if (changes?.readyState === EventSource.CLOSED) {
-      changes = null;
-      setTimeout(() => shown?.live && follow(), 3000);
+function Console() {
+  const [me, setMe] = useState(null); // null: not asked yet; {name}: logged in; {out}: not logged in
+  const [failure, setFailure] = useState(null);
+  const arrive = useCallback(async () => {
+    try {
+      setMe(await ask("/api/me"));
+      setFailure(null);
+      follow();
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) setMe({ out: true });
+      else setFailure(error);
     }
+  }, []);
+  useEffect(() => {
+    arrive();
+    const out = () => {
+      leave();
+      setMe({ out: true });
+    };
+    addEventListener("loggedout", out);
+    return () => removeEventListener("loggedout", out);
+  }, []);
+  useEffect(() => {
+    if (failure === null) return undefined;
+    const again = setTimeout(arrive, 3000);
+    return () => clearTimeout(again);
+  }, [failure]);
+  if (me === null) return html`<main>${failure && html`<${Failure} error=${failure} />`}</main>`;
+  if (me.out) return html`<${Login} onEnter=${arrive} />`;
+  return html`<${Shell} me=${me} />`;
+}
+
+function Shell({ me }) {
+  const [route, go] = useRoute();
+  const name = VIEWS[route.path[0]] ? route.path[0] : me.tree ? "overview" : "my";
+  const allowed = me.tree || !VIEWS[name].tree;
+  const main = useRef(null);
+  const seen = useRef(location.hash);
+  useEffect(() => {
+    if (seen.current.split("?")[0] === location.hash.split("?")[0]) return;
+    seen.current = location.hash;
+    main.current.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  });
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>${words.shell.skip}</a>
+    <header>
+      <a class="brand" href="#/">Admitter</a>
+      <nav aria-label=${words.shell.views}>
+        ${Object.entries(VIEWS).filter(([, view]) => view.menu && (me.tree || !view.tree)).map(([each]) => html`
+          <a key=${each} href=${`#/${each}`} aria-current=${each === name ? "page" : null}>${words.shell.menu[each]}</a>`)}
+      </nav>
+      <${Search} />
+      <p class="who"><bdi>${me.name}</bdi> ${!me.demo && html`<button type="button" onClick=${logOut}>${words.shell.logOut}</button>`}</p>
+    </header>
+    ${me.demo && html`<${Demo} me=${me} />`}
+    <${Controller} />
+    <main id="main" tabindex="-1" ref=${main}>
+      ${allowed
+        ? html`<${View} key=${`${name}/${route.path.slice(1).join("/")}`} name=${VIEWS[name].module ?? name} route=${route} go=${go} me=${me} />`
+        : html`<h1>${words.shell.menu[name]}</h1><p class="error" role="alert">${words.shell.noTree(me.name)}</p>`}
+    </main>`;
+}
+
+function View({ name, route, go, me }) {
+  const [view, setView] = useState(null);
+  const [failure, setFailure] = useState(null);
+  useEffect(() => {
+    load(name).then((found) => setView(() => found), setFailure);
+  }, [name]);
+  const [broken] = useErrorBoundary(); // an error of one view leaves the menu, by which others are reached
+  const error = failure ?? broken;
+  if (error) return html`<${Unloaded} name=${name} error=${error} />`;
+  return view && html`<${view} route=${route} go=${go} me=${me} />`;
+}
+
+// A view that has not come, or that has failed: the server may have another version by now.
+function Unloaded({ name, error }) {
+  useEffect(() => console.error(error), [error]);
+  return html`<h1>${words.shell.menu[name] ?? words.shell.failed}</h1><p class="error" role="alert">${words.shell.unloaded}</p>
+    <button type="button" onClick=${() => location.reload()}>${words.shell.reload}</button>`;
+}
+
+// Without a controller nothing of what is foreseen happens: that is said above all views.
+function Controller() {
+  const { answer } = useAnswer("/api/controller");
+  if (!answer) return html`<p class="controller" role="status"></p>`;
+  const bad = answer.state === "Absent" || answer.state === "Partial";
+  return html`<p class=${bad ? "controller bad" : "controller"} role="status">${answer.message}</p>`;
+}
+
+function Demo({ me }) {
+  const choose = async (event) => {
+    await send("POST", "/api/demo", { person: event.target.value });
+    location.reload();
   };
+  return html`<p class="demo">${words.shell.demo}
+    <label>${words.shell.lookAs} <select value=${me.name} onChange=${choose}>
+      ${me.demo.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label></p>`;
 }
 
-function stop() {
-  changes?.close();
-  changes = null;
-}
-
-function treePage() {
-  const filter = make("input", { id: "filter", type: "search", autocomplete: "off", oninput: () => draw() });
-  const order = make("select", { id: "order", onchange: () => draw() },
-    ...[["tree", "as a tree"], ["waiting", "by waiting workloads"], ["share", "by part in use"], ["recent", "by admissions"]]
-      .map(([value, words]) => make("option", { value }, words)));
-  const { table, body } = placesTable("Quota of all queues and cohorts, and the workloads that wait for it");
-  const none = make("p", { hidden: true });
-  main.replaceChildren(title("Quota"),
-    make("div", { class: "tools" }, make("label", { for: "filter" }, "Filter"), filter,
-      make("label", { for: "order" }, "Order"), order), none, table);
-  let lines = [];
-
-  const share = (line) => Math.max(0, ...line.uses.map((use) => use.used / (use.min || use.used || 1)));
-  function toggle(line) {
-    const key = `${line.kind}/${line.name}`;
-    closed.has(key) ? closed.delete(key) : closed.add(key);
-    draw();
-  }
-  function draw() {
-    const wanted = filter.value.trim().toLowerCase();
-    const parents = new Set(lines.map((line) => line.parent));
-    let below = Infinity; // deeper than a closed cohort
-    let found = [];
-    for (const line of lines) {
-      const key = `${line.kind}/${line.name}`;
-      if (order.value === "tree" && !wanted) {
-        if (line.depth > below) continue;
-        below = closed.has(key) ? line.depth : Infinity;
-      }
-      if (wanted && !line.title.toLowerCase().includes(wanted)) continue;
-      const parentOf = line.kind === "cohort" && parents.has(line.name) && order.value === "tree" && !wanted;
-      found.push({ ...line, parentOf, closed: closed.has(key) });
-    }
-    if (order.value !== "tree") {
-      const by = { waiting: (l) => l.waiting, share, recent: (l) => l.recent }[order.value];
-      found = found.filter((line) => line.kind === "queue").map((line) => ({ ...line, depth: 0 }))
-        .sort((one, other) => by(other) - by(one) || one.title.localeCompare(other.title));
-    }
-    sync(body, found, (line) => `${line.kind}/${line.name}`, (line) => place(line, toggle));
-    table.hidden = found.length === 0;
-    none.hidden = found.length > 0;
-    none.textContent = lines.length === 0
-      ? "There are no queues yet. An administrator makes a ResourceFlavor, a ClusterQueue and a LocalQueue; Jobs that name it wait here."
-      : "No queue's name has that in it.";
-  }
-  return {
-    live: true,
-    async refresh() {
-      const answer = await ask("/api/tree");
-      lines = answer.lines;
-      const waiting = lines.filter((l) => l.kind === "queue").reduce((sum, line) => sum + line.waiting, 0);
-      say(`${asOf(answer.taken)}: ${lines.filter((l) => l.kind === "queue").length} queues, ${waiting} waiting`);
-      draw();
-    },
+// A namespace, or a workload as NAMESPACE/NAME.
+function Search() {
+  const look = (event) => {
+    event.preventDefault();
+    const [namespace, ...name] = event.target.elements.sought.value.trim().split("/");
+    if (!namespace) return;
+    location.hash = ["#", name.length ? "workload" : "namespace", namespace, ...(name.length ? [name.join("/")] : [])]
+      .map((each, index) => (index ? encodeURIComponent(each) : each)).join("/");
+    event.target.reset();
   };
+  return html`<form role="search" onSubmit=${look}>
+    <label for="sought" class="unseen">${words.shell.search}</label>
+    <input id="sought" name="sought" type="search" autocomplete="off" spellcheck="false" placeholder=${words.shell.searchHint} size="22" />
+    <button type="submit">${words.shell.show}</button></form>`;
 }
 
-// starts: by namespace and name; null while they are computed; undefined where none are shown.
-function workloads(table, rows, starts) {
-  const start = (row) => (starts === null ? (row.visible ? "…" : "") : starts?.[`${row.namespace}/${row.name}`]?.words ?? (starts ? "" : undefined));
-  sync(table.body, rows.map((row) => ({ ...row, start: start(row) })),
-    (row) => (row.visible ? `${row.namespace}/${row.name}` : `#${row.position}/${row.state}`),
-    (row) => workloadRow(row, row.start));
-}
-
-function queuePage(name) {
-  const namespace = new URLSearchParams(location.hash.split("?")[1] ?? "").get("namespace") ?? "";
-  const head = title(name);
-  const use = placesTable("Use of its quota");
-  const course = make("div");
-  const waiting = workloadsTable("Waiting workloads, in the order of their turn", true);
-  const holding = workloadsTable("Workloads that hold quota", false);
-  const more = make("p", { class: "quiet" });
-  const moreHolding = make("p", { class: "quiet" });
-  main.replaceChildren(head, use.table, make("h2", {}, "Waiting"), waiting.table, more,
-    make("h2", {}, "Admitted"), holding.table, moreHolding, make("h2", {}, "Use over time"), course);
-  let starts = null;
-  return {
-    live: true,
-    async refresh() {
-      const query = { name, ...(namespace ? { namespace } : {}) };
-      const answer = await ask("/api/queue", query);
-      head.textContent = answer.line.title;
-      document.title = `${answer.line.title} – Admitter`;
-      say(`${asOf(answer.taken)}: ${answer.line.waiting} waiting, ${answer.line.admitted} admitted`);
-      sync(use.body, [{ ...answer.line, depth: 0 }], (line) => line.name, (line) => place(line, null, false));
-      workloads(waiting, answer.waiting, starts);
-      workloads(holding, answer.holding);
-      more.textContent = answer.waiting.length === 0 ? "No workload waits." : answer.moreWaiting ? `and ${answer.moreWaiting} more` : "";
-      moreHolding.textContent = answer.holding.length === 0 ? "No workload holds quota." : answer.moreHolding ? `and ${answer.moreHolding} more` : "";
-      const drawnCourses = Object.entries(answer.course.used).filter(() => answer.course.times.length > 1);
-      course.replaceChildren(...(drawnCourses.length
-        ? drawnCourses.map(([key, used]) => chart(key, answer.course.times, used))
-        : [make("p", { class: "quiet" }, "It is collected from when this page's server started.")]));
-      starts = answer.waiting.length ? await ask("/api/starts", query) : {};
-      workloads(waiting, answer.waiting, starts);
-    },
-  };
-}
-
-function namespacePage(name) {
-  const use = placesTable("Queues that its LocalQueues lead to");
-  const found = workloadsTable("Its Workloads: those that hold quota, then those that wait", false);
-  const more = make("p", { class: "quiet" });
-  main.replaceChildren(title(`Namespace ${name}`), use.table, make("h2", {}, "Workloads"), found.table, more);
-  return {
-    live: true,
-    async refresh() {
-      const answer = await ask("/api/namespace", { name });
-      say(`${asOf(answer.taken)}: ${answer.rows.length + answer.more} Workloads that have not finished`);
-      sync(use.body, answer.lines, (line) => line.name, (line) => {
-        const row = place(line);
-        row.querySelector("a")?.setAttribute("href", `#/queue/${encodeURIComponent(line.name)}?namespace=${encodeURIComponent(name)}`);
-        return row;
-      });
-      workloads(found, answer.rows);
-      more.textContent = answer.rows.length === 0 ? "There are none." : answer.more ? `and ${answer.more} more` : "";
-    },
-  };
-}
-
-function workloadPage(namespace, name) {
-  const text = make("pre", { class: "explanation" }, "Reading…");
-  const timeline = make("ol", { class: "timeline" });
-  const nothing = make("p", { class: "quiet", hidden: true }, "Nothing yet.");
-  main.replaceChildren(title(`${namespace}/${name}`),
-    make("p", {}, make("a", { href: `#/namespace/${encodeURIComponent(namespace)}` }, `All of ${namespace}`)),
-    make("h2", {}, "Why"), text, make("h2", {}, "What has happened"), nothing, timeline);
-  let complete = false; // more than its status is shown
-  let outlook = null; // the last lines, as they were computed last
-  function show(lines) {
-    const words = lines.join("\n");
-    if (text.textContent !== words) text.textContent = words;
-  }
-  return {
-    live: true,
-    async refresh() {
-      const answer = await ask("/api/workload", { namespace, name });
-      if (!answer.complete) {
-        if (!complete) show(answer.lines);
-        setTimeout(refresh, 1000);
-        return;
-      }
-      complete = true;
-      say(asOf(answer.taken));
-      show([...answer.lines, ...(answer.waits ? outlook ?? ["Start: running playouts …"] : [])]);
-      nothing.hidden = answer.timeline.length > 0;
-      sync(timeline, answer.timeline, (each) => each.type, (each) =>
-        make("li", {}, make("time", { datetime: each.lastTransitionTime }, new Date(each.lastTransitionTime).toLocaleString()),
-          ` ${each.status === "True" ? "" : "no longer "}${each.type} `, make("span", { class: "kind" }, each.reason),
-          make("div", { class: "quiet" }, each.message)));
-      if (answer.waits) {
-        outlook = (await ask("/api/outlook", { namespace, name })).lines;
-        show([...answer.lines, ...outlook]);
-      }
-    },
-  };
-}
-
-function login() {
-  refused("");
-  document.getElementById("who").hidden = true;
-  controller.hidden = true;
-  const token = make("textarea", { id: "token", required: true, autocomplete: "off", spellcheck: "false" });
-  const error = make("p", { class: "error", role: "alert" });
-  const form = make("form", {
-    class: "login",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      error.textContent = "";
-      const answer = await fetch("/api/session", { method: "POST", body: token.value, credentials: "same-origin" });
-      if (answer.ok) {
-        token.value = "";
-        await route();
-        main.focus();
-      } else {
-        error.textContent = (await answer.json().catch(() => ({}))).error ?? `the server answers ${answer.status}`;
-      }
-    },
-  }, make("label", { for: "token" }, "A token that your cluster's API server knows"), token, error,
-    make("button", { type: "submit" }, "Log in"));
-  main.replaceChildren(title("Log in"), form,
-    make("p", { class: "quiet" }, "You see what you may list there. For a service account: ",
-      make("code", {}, "kubectl create token NAME -n NAMESPACE")));
-  say("");
-  token.focus();
-  return { live: false, refresh: async () => undefined };
-}
-
-async function route() {
-  refused("");
-  const [, kind, ...rest] = location.hash.split("?")[0].split("/");
-  const names = rest.map(decodeURIComponent);
-  try {
-    const me = await ask("/api/me");
-    document.getElementById("user").textContent = me.name;
-    document.getElementById("who").hidden = false;
-    document.getElementById("to-tree").hidden = !me.tree;
-    if (!kind && !me.tree) {
-      main.replaceChildren(title("Choose a namespace"),
-        make("p", {}, `${me.name} may not list ClusterQueues. Type the name of a namespace of yours above.`));
-      say("");
-      shown = { live: false, refresh: async () => undefined };
-      return;
-    }
-  } catch (error) {
-    shown = { live: false, refresh: route };
-    await failed(error);
-    return;
-  }
-  if (kind === "queue" && names[0]) shown = queuePage(names[0]);
-  else if (kind === "namespace" && names[0]) shown = namespacePage(names[0]);
-  else if (kind === "workload" && names[1]) shown = workloadPage(names[0], names[1]);
-  else shown = treePage();
-  say("Reading…");
-  follow();
-  refresh();
-}
-
-document.getElementById("go-namespace").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const name = document.getElementById("namespace").value.trim();
-  if (name) location.hash = `#/namespace/${encodeURIComponent(name)}`;
-});
-document.getElementById("log-out").addEventListener("click", async () => {
-  stop();
+async function logOut() {
+  leave();
   await fetch("/api/session", { method: "DELETE", credentials: "same-origin" });
-  shown = login();
-});
-window.addEventListener("hashchange", async () => {
-  await route();
-  main.focus({ preventScroll: true });
-});
-route();
+  dispatchEvent(new Event("loggedout"));
+}
+
+function Login({ onEnter }) {
+  const [error, setError] = useState("");
+  const field = useRef(null);
+  useEffect(() => {
+    document.title = `${words.login.title} – Admitter`;
+    field.current.focus();
+  }, []);
+  const enter = async (event) => {
+    event.preventDefault();
+    setError("");
+    const answer = await fetch("/api/session", { method: "POST", body: field.current.value, credentials: "same-origin" });
+    if (answer.ok) {
+      field.current.value = "";
+      await onEnter();
+    } else {
+      setError((await answer.json().catch(() => ({}))).error ?? words.api.answers(answer.status));
+    }
+  };
+  return html`<header><a class="brand" href="#/">Admitter</a></header>
+    <main><h1>${words.login.title}</h1>
+    <form class="login" onSubmit=${enter}>
+      <label for="token">${words.login.token}</label>
+      <textarea id="token" required autocomplete="off" spellcheck="false" ref=${field}></textarea>
+      <p class="error" role="alert">${error}</p>
+      <button type="submit">${words.login.enter}</button>
+    </form>
+    <p class="quiet">${words.login.hint} <code>${TOKEN_COMMAND}</code></p></main>`;
+}
+
+render(html`<${Console} />`, document.getElementById("console"));

@@ -1,0 +1,144 @@
+// Requests to the server, the stream that tells of changes, and the address after #.
+
+import { useEffect, useRef, useState } from "/vendor/preact.js";
+import { words } from "/lib/words.js";
+
+const RETRY_MS = 3000;
+
+// An answer of the server that refuses, in a sentence.
+export class Refused extends Error {
+  constructor(status, said) {
+    super(said);
+    this.status = status;
+  }
+}
+
+async function answered(request) {
+  const answer = await request;
+  const said = await answer.json().catch(() => ({}));
+  if (answer.ok) return said;
+  if (answer.status === 401) dispatchEvent(new Event("loggedout"));
+  throw new Refused(answer.status, said.error ?? words.api.answers(answer.status));
+}
+
+export const ask = (path, query = {}, signal = undefined) =>
+  answered(fetch(`${path}?${new URLSearchParams(query)}`, { credentials: "same-origin", signal }));
+
+export const send = (method, path, body, signal = undefined) =>
+  answered(fetch(path, {
+    method, credentials: "same-origin", signal,
+    headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  }));
+
+// All tabs share one stream, in a worker, where browsers have such workers.
+let stream = null;
+export function follow() {
+  if (stream !== null) return;
+  const tell = (revision) => dispatchEvent(new CustomEvent("changed", { detail: revision }));
+  if (window.SharedWorker) {
+    const worker = new SharedWorker("/lib/stream.js", { name: "admitter" });
+    worker.port.onmessage = ({ data }) => tell(data);
+    worker.port.postMessage("follow");
+    stream = { close: () => worker.port.postMessage("leave") };
+    addEventListener("pagehide", () => worker.port.postMessage("leave"), { once: true });
+  } else {
+    const source = new EventSource("/api/changes");
+    source.onmessage = ({ data }) => tell(data);
+    source.onerror = () => {
+      if (source.readyState !== EventSource.CLOSED) return;
+      stream = null;
+      setTimeout(follow, RETRY_MS);
+    };
+    stream = { close: () => source.close() };
+  }
+}
+
+export function leave() {
+  stream?.close();
+  stream = null;
+}
+
+// The answer to a question, asked again at each change: {answer, error, taken}. The last answer stays while the next
+// one is on its way, and while the server can't be reached. `path` null: nothing is asked.
+export function useAnswer(path, query = {}) {
+  const question = path === null ? null : `${path}?${new URLSearchParams(query)}`;
+  const [known, setKnown] = useState({ question: null, answer: null, error: null });
+  const again = useRef(() => undefined);
+  useEffect(() => {
+    if (question === null) return undefined;
+    const ending = new AbortController();
+    let busy = false;
+    let due = false;
+    let retry = 0;
+    async function look() {
+      if (busy) {
+        due = true; // once more afterwards
+        return;
+      }
+      busy = true;
+      due = false;
+      clearTimeout(retry);
+      try {
+        const answer = await ask(path, query, ending.signal);
+        setKnown({ question, answer, error: null });
+      } catch (error) {
+        if (ending.signal.aborted) return;
+        setKnown((last) => ({ question, answer: last.question === question ? last.answer : null, error }));
+        if (!(error instanceof Refused) || error.status >= 500) retry = setTimeout(look, RETRY_MS);
+      }
+      busy = false;
+      if (due) look();
+    }
+    again.current = look;
+    addEventListener("changed", look);
+    look();
+    return () => {
+      ending.abort();
+      clearTimeout(retry);
+      removeEventListener("changed", look);
+    };
+  }, [question]);
+  const now = known.question === question ? known : { answer: null, error: null };
+  return { answer: now.answer, error: now.error, again: () => again.current() };
+}
+
+// The address after #: {path: [...], query: {...}}, and what changes it. A change of `query` alone replaces the entry
+// of the history; an empty value leaves the query.
+export function useRoute() {
+  const [route, setRoute] = useState(parse);
+  useEffect(() => {
+    const changed = () => setRoute(parse());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const go = ({ path, query }) => {
+    const before = parse();
+    const wanted = path === undefined ? { ...before.query, ...query } : query ?? {};
+    const kept = Object.entries(wanted).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+    const address = href(path ?? before.path, Object.fromEntries(kept));
+    if (path === undefined) {
+      history.replaceState(null, "", address);
+      setRoute(parse());
+    } else {
+      location.hash = address;
+    }
+  };
+  return [route, go];
+}
+
+function parse() {
+  const [path, query] = location.hash.slice(1).split("?");
+  const parts = path.split("/").filter((each) => each !== "").map((each) => {
+    try {
+      return decodeURIComponent(each);
+    } catch {
+      return each;
+    }
+  });
+  return { path: parts, query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+}
+
+export function href(path, query = {}) {
+  const asked = new URLSearchParams(query).toString();
+  return `#/${path.map(encodeURIComponent).join("/")}${asked ? `?${asked}` : ""}`;
+}

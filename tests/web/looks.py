@@ -1,0 +1,157 @@
+"""A browser in which a user has logged in, and what each view of the console has to hold."""
+
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright, expect
+
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
+from admitter.insight.snapshot_file import SnapshotFile
+from tests.insight.states import State
+from tests.web.pages import ADMIN, CHROMIUM, Served, served
+
+WIDE, PHONE = 1400, 390
+"""Widths in pixels that each view has to look right at."""
+
+
+@asynccontextmanager
+async def looking(
+    state: State | SnapshotFile,
+    token: str = ADMIN,
+    scheme: str = "light",
+    allowance: Allowance = NO_LIMIT,
+    width: int = WIDE,
+) -> AsyncIterator[tuple[Served, Page]]:
+    """A page that is served, and a browser in which a user has logged in; what goes wrong there is told."""
+    async with (
+        served(state, allowance) as page,
+        browser() as opened,
+        logged_in(opened, page, token, scheme, width) as tab,
+    ):
+        yield page, tab
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        yield await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@asynccontextmanager
+async def logged_in(
+    opened: Browser, page: Served, token: str = ADMIN, scheme: str = "light", width: int = WIDE
+) -> AsyncIterator[Page]:
+    """A tab of a user; faults of scripts, of the policy and requests to other sites fail its test."""
+    faults: list[str] = []
+    context = await opened.new_context(
+        viewport={"width": width, "height": 760},
+        color_scheme="dark" if scheme == "dark" else "light",
+        locale="en-GB",
+        timezone_id="UTC",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    tab = await context.new_page()
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("console", lambda said: faults.extend([said.text] if _is_fault(said) else []))
+    tab.on("request", lambda sent: faults.extend([] if sent.url.startswith(page.address) else [sent.url]))
+    await tab.goto(page.address)
+    await tab.get_by_label("A token").fill(token)
+    await tab.get_by_role("button", name="Log in").click()
+    await expect(tab.get_by_role("button", name="Log out")).to_be_visible()
+    yield tab
+    await context.close()
+    assert faults == []
+
+
+def _is_fault(said: ConsoleMessage) -> bool:
+    """Whether a script has failed: not what was asked for and is refused, or has not come."""
+    expected = ("Failed to load resource", "dynamically imported module")
+    return said.type == "error" and not any(each in said.text for each in expected)
+
+
+async def go(tab: Page, page: Served, address: str) -> None:
+    """Look at a view by its address after `#/`."""
+    await tab.goto(f"{page.address}/#/{address}")
+    await expect(tab.get_by_role("heading", level=1)).to_be_visible()
+
+
+async def is_accessible(tab: Page) -> None:
+    """Nothing on the page is against the rules of axe-core, and the page needs no scrolling sideways."""
+    options = {"preload": False}  # it would load style sheets into inline ones, which the policy forbids
+    found = (await Axe().run(tab, options=options)).response["violations"]
+    assert [
+        (each["id"], node["html"], node["failureSummary"]) for each in found for node in each["nodes"]
+    ] == []
+    assert await overflow(tab) == []
+
+
+async def overflow(tab: Page) -> list[str]:
+    """What is wider than the window, outside of what scrolls by itself."""
+    found: list[str] = await tab.evaluate(
+        """() => {
+          const width = document.documentElement.clientWidth;
+          if (document.documentElement.scrollWidth <= width) return [];
+          return [...document.querySelectorAll("body *")].filter((each) =>
+            each.getBoundingClientRect().right > width + 1)
+            .slice(0, 5).map((each) => each.outerHTML.slice(0, 200));
+        }"""
+    )
+    return found
+
+
+async def main_thread_ms(tab: Page, work: Awaitable[object]) -> float:
+    """CPU time of the longest task of the page's main thread while something is done, in milliseconds.
+
+    Not how long it took: that depends on what else a machine does.
+    """
+    opened = tab.context.browser
+    assert opened is not None
+    await opened.start_tracing(page=tab, categories=["toplevel", "disabled-by-default-devtools.timeline"])
+    await work
+    events = orjson.loads(await opened.stop_tracing())["traceEvents"]
+    names = ((each, each["args"].get("name")) for each in events if each["name"] == "thread_name")
+    threads = {(each["pid"], each["tid"]) for each, name in names if name == "CrRendererMain"}
+    tasks = [each for each in events if each["name"].endswith("RunTask") and "tdur" in each]
+    found = [float(each["tdur"]) / 1000 for each in tasks if (each["pid"], each["tid"]) in threads]
+    assert found, "nothing was done"
+    return max(found)
+
+
+@asynccontextmanager
+async def loading(tab: Page) -> AsyncIterator[dict[str, int]]:
+    """Bytes that a tab loads, without what its browser has already: of `files`, and of `data`."""
+    session = await tab.context.new_cdp_session(tab)
+    await session.send("Network.enable")
+    await session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    found, kinds = {"files": 0, "data": 0}, dict[str, str]()
+
+    def heard(event: dict[str, Any]) -> None:
+        kinds[event["requestId"]] = "data" if "/api/" in event["response"]["url"] else "files"
+
+    def ended(event: dict[str, Any]) -> None:
+        found[kinds.get(event["requestId"], "files")] += int(event["encodedDataLength"])
+
+    session.on("Network.responseReceived", heard)
+    session.on("Network.loadingFinished", ended)
+    yield found
+
+
+async def first_paint_ms(tab: Page) -> float:
+    """When the page was painted first, in milliseconds after it was asked for."""
+    return float(await tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+
+
+async def taken(tab: Page) -> str:
+    """The moment that a view shows, once it shows one."""
+    shown = await tab.wait_for_function("() => document.querySelector('.state')?.dataset.taken")
+    return str(await shown.json_value())
+
+
+async def is_newer(tab: Page, than: str) -> None:
+    """Wait until a view shows another moment."""
+    told = "than => (document.querySelector('.state')?.dataset.taken ?? than) !== than"
+    handle = await tab.wait_for_function(told, arg=than)
+    await handle.dispose()  # else the tab would keep it

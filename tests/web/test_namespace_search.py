@@ -1,0 +1,70 @@
+"""The namespaces of a user, found out by few questions."""
+
+from admitter.client.access import User
+from admitter.web.namespace_search import OF_A_USER, REFUSED_SECONDS, NamespaceSearch, likeliest
+
+ANN = User("ann", ())
+
+
+class Server:
+    """Answers questions about rights, and counts them."""
+
+    def __init__(self, *allowed: str) -> None:
+        self.allowed = set(allowed)
+        self.asked: list[str] = []
+
+    async def may_list(self, name: str) -> bool:
+        self.asked.append(name)
+        return name in self.allowed
+
+
+def names(count: int) -> list[str]:
+    return [f"ns-{number:04}" for number in range(count)]
+
+
+async def test_a_user_that_may_list_all_is_asked_about_once() -> None:
+    server = Server("")
+    found = await NamespaceSearch(lambda: 0.0).among(ANN, server.may_list, names(1000))
+    assert (found.everything, found.complete, server.asked) == (True, True, [""])
+    assert found.sees("whatever")
+
+
+async def test_thousands_of_namespaces_are_asked_about_a_few_at_a_time() -> None:
+    now, server = 0.0, Server("ns-0950", "ns-0001")
+    search = NamespaceSearch(lambda: now)
+    first = await search.among(ANN, server.may_list, names(1000))
+    assert first.names == {"ns-0001"}
+    assert not first.complete
+    assert len(server.asked) == OF_A_USER.at_once + 1
+    rounds = 0
+    found = first
+    while not found.complete:
+        rounds += 1
+        now += 20.0
+        found = await search.among(ANN, server.may_list, names(1000))
+        assert found.names >= {"ns-0001"}, "what was found is there in every answer"
+    assert found.names == {"ns-0001", "ns-0950"}
+    assert rounds <= 10
+    assert max(server.asked.count(name) for name in names(1000) if name not in server.allowed) == 1
+
+
+async def test_a_right_that_is_taken_away_or_given_is_seen() -> None:
+    now, server = 0.0, Server("ns-0001")
+    search = NamespaceSearch(lambda: now)
+    assert (await search.among(ANN, server.may_list, names(3))).names == {"ns-0001"}
+    server.allowed = {"ns-0002"}
+    assert (await search.among(ANN, server.may_list, names(3))).names == frozenset()
+    now += REFUSED_SECONDS
+    assert (await search.among(ANN, server.may_list, names(3))).names == {"ns-0002"}
+
+
+async def test_what_one_user_was_told_is_told_to_no_other() -> None:
+    search = NamespaceSearch(lambda: 0.0)
+    assert (await search.among(ANN, Server("ns-0001").may_list, names(3))).names == {"ns-0001"}
+    assert (await search.among(User("bob", ()), Server().may_list, names(3))).names == frozenset()
+
+
+def test_the_likeliest_namespace_is_asked_about_first() -> None:
+    user = User("system:serviceaccount:ns-0002:runner", ())
+    assert likeliest(user, names(3)) == ["ns-0002", "ns-0000", "ns-0001"]
+    assert likeliest(User("x", ("ns-0001",)), names(3))[0] == "ns-0001"

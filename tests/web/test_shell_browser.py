@@ -1,0 +1,131 @@
+"""The shell of the console in a browser: logging in, the menu, one stream for all tabs."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.web.looks import PHONE, WIDE, browser, go, is_accessible, logged_in, looking
+from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, department, served
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
+
+
+async def test_an_administrator_begins_with_the_overview_and_a_tenant_with_own_jobs() -> None:
+    async with looking(department()) as (_, tab):
+        await expect(tab.get_by_role("link", name="Overview")).to_have_attribute("aria-current", "page")
+    async with looking(department(), TENANT) as (page, tab):
+        await expect(tab.get_by_role("link", name="My jobs")).to_have_attribute("aria-current", "page")
+        await expect(tab.get_by_role("link", name="Quota")).to_have_count(0)
+        await tab.goto(f"{page.address}/#/quota")
+        await expect(tab.get_by_role("alert")).to_contain_text("may not list ClusterQueues")
+
+
+async def test_logging_out_and_a_token_that_expires() -> None:
+    async with looking(department()) as (page, tab):
+        page.rights.expired.add(ADMIN)
+        page.stage.show(department(4))
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Log in")
+        await tab.get_by_label("A token").fill("nonsense")
+        await tab.get_by_role("button", name="Log in").click()
+        await expect(tab.get_by_role("alert")).to_contain_text("does not know this token")
+        page.rights.expired.clear()
+        await tab.get_by_label("A token").fill(ADMIN)
+        await tab.get_by_role("button", name="Log in").click()
+        await tab.get_by_role("button", name="Log out").click()
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Log in")
+        await tab.reload()
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Log in")
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_logging_in_is_for_all(width: int, scheme: str) -> None:
+    async with looking(department(), width=width, scheme=scheme) as (_, tab):
+        await tab.get_by_role("button", name="Log out").click()
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Log in")
+        await expect(tab.get_by_label("A token")).to_be_focused()
+        await is_accessible(tab)
+
+
+async def test_by_keyboard_to_the_content_and_from_view_to_view() -> None:
+    async with looking(department()) as (page, tab):
+        await go(tab, page, "quota")
+        await tab.reload()
+        await expect(tab.get_by_role("heading", level=1)).to_be_visible()
+        await tab.keyboard.press("Tab")
+        await expect(tab.get_by_role("link", name="Skip to the content")).to_be_focused()
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("main")).to_be_focused()
+        await tab.get_by_role("link", name="Timeline").focus()
+        await tab.keyboard.press("Enter")
+        await expect(tab.get_by_role("link", name="Timeline")).to_have_attribute("aria-current", "page")
+        await expect(tab.locator("main")).to_be_focused()
+        await tab.go_back()
+        await expect(tab.get_by_role("link", name="Quota")).to_have_attribute("aria-current", "page")
+
+
+async def test_what_is_searched_for_is_a_namespace_or_a_workload() -> None:
+    async with looking(department()) as (_, tab):
+        sought = tab.get_by_role("searchbox", name="A namespace, or a workload as NAMESPACE/NAME")
+        await sought.fill("team-a/train-0")
+        await sought.press("Enter")
+        await expect(tab.get_by_role("heading", level=1)).to_contain_text("train-0")
+        await sought.fill("team-a")
+        await sought.press("Enter")
+        await expect(tab.get_by_role("heading", level=1)).to_contain_text("team-a")
+
+
+async def test_tabs_share_one_stream() -> None:
+    async with served(department()) as page, browser() as opened, logged_in(opened, page) as tab:
+        others: list[Page] = []
+        for _ in range(3):
+            others.append(await tab.context.new_page())
+            await go(others[-1], page, "quota")
+        row = others[-1].get_by_text("ClusterQueue b")
+        await expect(row.first).to_be_visible()
+        assert page.streams() == 1
+        await tab.close()
+        state = department()
+        state.queue("late", {"cpu": {"default": {"min": "1"}}}, "research")
+        page.stage.show(state)
+        for other in others:
+            await expect(other.get_by_text("ClusterQueue late").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("namespace/nope", "nope"),
+        ("queue/nope", "there is no queue nope"),
+        ("workload/team-a/nope", "there is no Job and no Workload nope in namespace team-a"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_place_of_empty_sections(place: str, says: str) -> None:
+    async with looking(department()) as (page, tab):
+        await tab.goto(f"{page.address}/#/{place}")
+        await expect(tab.get_by_role("alert").or_(tab.locator(".empty")).first).to_contain_text(says)
+        await tab.get_by_role("link", name="Quota").click()
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+        await expect(tab.get_by_role("alert")).to_have_count(0)
+
+
+async def test_a_server_that_is_gone_is_said_and_comes_back() -> None:
+    async with looking(department()) as (page, tab):
+        await go(tab, page, "quota")
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+        await tab.context.set_offline(True)
+        page.stage.show(department(5))
+        await tab.evaluate("dispatchEvent(new Event('changed'))")
+        await expect(tab.get_by_role("alert").first).to_contain_text("can't be reached")
+        await tab.context.set_offline(False)
+        await expect(tab.get_by_role("alert")).to_have_count(0)
+
+
+async def test_a_view_that_fails_leaves_the_menu() -> None:
+    async with looking(department()) as (page, tab):
+        await tab.route("**/views/timeline.js", lambda route: route.fulfill(status=404))
+        await tab.goto(f"{page.address}/#/timeline")
+        await expect(tab.get_by_role("alert")).to_contain_text("This view can't be shown.")
+        await expect(tab.get_by_role("button", name="Load the page again")).to_be_visible()
+        await tab.get_by_role("link", name="Quota").click()
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+        await expect(tab.get_by_role("alert")).to_have_count(0)

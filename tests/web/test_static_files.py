@@ -1,0 +1,61 @@
+"""The files that browsers load: small, unchanged where others have written them, and texts in one file."""
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from admitter.web.static_files import STATIC, static_files
+from tests.web.pages import served
+
+VENDORED = {
+    "preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
+    "uplot.js": "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba",
+    "uplot.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+MOST_KIB = 200
+OWN = sorted(
+    path for path in STATIC.rglob("*.js") if path.parent.name != "vendor" and path.name != "words.js"
+)
+MARKUP = re.compile(r"<code>.*?</code>|\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|<[^>]*>", re.DOTALL)
+
+
+def test_vendored_files_are_as_their_authors_released_them() -> None:
+    """Their licences are beside them."""
+    licences = (STATIC / "vendor" / "LICENSES.txt").read_text()
+    for name, digest in VENDORED.items():
+        assert sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == digest
+        assert name in licences
+    there = {path.name for path in (STATIC / "vendor").iterdir()}
+    assert there == {*VENDORED, "LICENSES.txt"}
+
+
+def test_a_first_look_at_any_view_loads_little() -> None:
+    """At most this much is loaded if all of it is."""
+    assert sum(len(file.packed) for file in static_files().values()) <= MOST_KIB * 1024
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
+def test_texts_are_in_one_file(path: Path) -> None:
+    """A template has markup, names and expressions, but no words of its own."""
+    templates = re.findall(r"html`(.*?)`", path.read_text(), re.DOTALL)
+    for template in templates:
+        texts = re.sub(
+            r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|<[^>]*>|<code>.*?</code>", " ", template, flags=re.DOTALL
+        )
+        assert not re.search(r"\b[A-Z]?[a-z]{3,} [a-z]{2,} [a-z]{2,}", texts), texts
+
+
+async def test_files_are_compressed_and_told_apart() -> None:
+    async with served(None) as page, ClientSession(page.address, auto_decompress=False) as client:
+        async with client.get("/app.js", headers={"Accept-Encoding": "gzip"}) as answer:
+            packed, tag = await answer.read(), answer.headers["ETag"]
+            assert answer.headers["Content-Encoding"] == "gzip"
+        async with client.get("/app.js", headers={"Accept-Encoding": "identity"}) as answer:
+            assert len(packed) < len(await answer.read())
+        async with client.get("/app.js", headers={"If-None-Match": tag}) as answer:
+            assert answer.status == 304
+        async with client.get("/vendor/../../server.py") as answer:
+            assert answer.status == 404
