@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from threading import RLock
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from admitter.insight.controller_status import ControllerStatus
@@ -48,7 +48,8 @@ class WebScene:
         self._limits = limits
         self._starts: dict[str, dict[str, Json]] = {}
         self._made: dict[str, Any] = {}
-        self._making = RLock()  # threads ask too
+        self._making = Lock()  # threads ask too
+        self._making_of: dict[str, Lock] = {}
 
     @cached_property
     def lines(self) -> list[OverviewLine]:
@@ -62,6 +63,8 @@ class WebScene:
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What is made of this scene once for all users, by a key that names what it is."""
         with self._making:
+            making = self._making_of.setdefault(key, Lock())
+        with making:  # what takes long keeps none waiting but those that want the same
             if key not in self._made:
                 self._made[key] = make()
             found: T = self._made[key]
