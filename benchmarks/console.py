@@ -2,7 +2,8 @@
 
 For clusters of three sizes each view is opened in a browser that has nothing of it yet: what it loads, when
 something is painted first, and when it shows the cluster. Then Workloads come, one after the other: how long
-the main thread is busy at a time with what has changed. Saved in benchmarks/results/console.json.
+the main thread is busy at a time with what has changed, as on an idle machine. Saved in
+benchmarks/results/console.json.
 """
 
 import argparse
@@ -64,7 +65,10 @@ async def _measured(opened: Browser, page: Served, place: str, state: State, upd
         }
         if updates:
             tasks = [await main_thread_ms(tab, _changed(tab, page, state)) for _ in range(updates)]
-            found["update_longest_task_cpu_ms"] = {"median": round(median(tasks), 1), "most": max(tasks)}
+            found["update_longest_task_cpu_ms"] = {
+                "median": round(median(tasks), 1),
+                "most": round(max(tasks), 1),
+            }
     return found
 
 

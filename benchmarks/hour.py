@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import gc
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -27,6 +26,7 @@ from admitter.policy.snapshot import Snapshot
 from benchmarks.lookers import Served, at_the_server, at_the_terminal, in_a_browser
 from benchmarks.server import commit, machine
 from benchmarks.turnover import Turnover
+from tests.web.pages import CHROMIUM, HOW
 
 Json = dict[str, Any]
 Note = Callable[[int, str, Json], None]
@@ -96,10 +96,9 @@ async def _page(turnover: Turnover, rounds: int, note: Note) -> None:
             for name, tab in tabs.items():
                 note(number, f"admitter web, the page: {name}", await held_by(tab))
 
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        sys.exit("needs a browser: apt-get install chromium")
-    await in_a_browser(turnover, rounds, chromium, done)
+    if CHROMIUM is None:
+        sys.exit(HOW)
+    await in_a_browser(turnover, rounds, CHROMIUM, done)
 
 
 PARTS: Final[dict[str, Callable[[Turnover, int, Note], Coroutine[None, None, None]]]] = {

@@ -1,6 +1,7 @@
 """Queued pods without MutatingAdmissionPolicy: nothing gates them, so what they say is checked."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -51,6 +52,15 @@ def tried(user: Attacker, made: Json) -> Json:
     return found
 
 
+def refuses(user: Attacker, made: Json, words: str) -> bool:
+    """Whether the API server would refuse a pod in these words: it hears of a label a moment later."""
+    try:
+        tried(user, made)
+    except KubectlError as error:
+        return re.search(words, str(error)) is not None
+    return False
+
+
 def test_it_brings_its_gate_along_or_is_refused(user: Attacker) -> None:
     """In any namespace: without it the pod would run at once, and nothing would count it."""
     with user.refused("write it into spec.schedulingGates"):
@@ -80,8 +90,8 @@ def test_it_says_nothing_of_its_creator_or_admission_but_the_truth(user: Attacke
 
 def test_in_a_managed_namespace_it_brings_its_gate_along(user: Attacker) -> None:
     user.user.run_kubectl("label", "namespace", user.namespace, "admitter.dev/managed=true")
-    with user.refused("write it into spec.schedulingGates|pods are made there by Jobs"):
-        user.create(pod(user.namespace, "eager", None))
+    words = "write it into spec.schedulingGates|pods are made there by Jobs"
+    eventually(lambda: refuses(user, pod(user.namespace, "eager", None), words), what="a managed namespace")
     with user.refused("has no MutatingAdmissionPolicy that adds it: write it into spec.schedulingGates"):
         user.create(pod(user.namespace, "eager"))
     user.create(pod(user.namespace, "work", schedulingGates=[GATED]))

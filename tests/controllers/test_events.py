@@ -2,13 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
 from admitter.client.errors import ConflictError, api_error
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
-from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.telemetry.events import ATTEMPTS, Events, Subject
 
 JOB = Subject("batch/v1", "Job", "finance", "report", "uid-1")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -20,6 +21,10 @@ class Server:
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
         self.refusals = 0
+        self.slept = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept += seconds
 
     async def create(self, path: str, body: Json) -> Json:
         assert path == "/api/v1/namespaces/finance/events"
@@ -38,7 +43,7 @@ class Server:
         return list(self.kept.values())
 
     async def _hear(self, messages: tuple[str, ...], *, lasting: bool) -> None:
-        events = Events(cast("Transport", self), lambda: NOON, Pace())
+        events = Events(cast("Transport", self), lambda: NOON, Pace(), self.sleep)
         for message in messages:
             events.record(JOB, "NotPlaced", message, lasting=lasting)
             with suppress(TimeoutError):
@@ -65,9 +70,29 @@ def test_what_happens_is_said_each_time() -> None:
 
 def test_what_lasts_and_was_dropped_is_not_said_again_after_a_restart_either() -> None:
     server = Server()
-    server.refusals = 1
+    server.refusals = ATTEMPTS
     assert server.hears("no queue", "no queue") == ["no queue"]
     assert server.hears("no queue") == ["no queue"]
+
+
+def test_an_event_comes_again_while_the_server_fails() -> None:
+    server = Server()
+    server.refusals = ATTEMPTS - 1
+    assert server.hears("no queue") == ["no queue"]
+    assert 50 < server.slept < 60
+    server.refusals, server.slept = 1, 0.0
+    assert server.hears("suspended", lasting=False) == ["no queue", "suspended"]
+    assert server.slept < 1, "the pauses are short again"
+
+
+async def test_one_that_fails_comes_after_those_that_wait() -> None:
+    server = Server()
+    events = Events(cast("Transport", server), lambda: NOON, Pace(), server.sleep)
+    server.refusals = 1
+    events.record(JOB, "NotPlaced", "no queue", lasting=True)
+    events.record(replace(JOB, uid="uid-2", name="other"), "NotPlaced", "no rule", lasting=True)
+    await events.flush()
+    assert list(server.kept.values()) == ["no rule", "no queue"]
 
 
 async def test_an_eviction_is_not_replaced_by_what_is_said_of_the_wait_that_follows() -> None:

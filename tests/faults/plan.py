@@ -6,10 +6,14 @@ from random import Random
 from typing import Final
 
 from tests.faults.pods import PodTask, planned_pods
-from tests.faults.scene import ELASTIC, PLACES, Place
+from tests.faults.scene import ELASTIC, PLACES, PRESSED, Place
 
 LOAD: Final = 0.6
 """The part of all quota that would be in use if nothing went wrong."""
+LONGEST_SECONDS: Final = 20.0
+"""A Job runs no longer, but for the chance in it."""
+PRESSES: Final = 3
+"""So often a Job comes for all of a queue's quota while a less important one holds it."""
 QUIET_SECONDS: Final = 4.0
 """At the start and at the end nothing goes wrong."""
 
@@ -135,7 +139,8 @@ def plan(seed: int, seconds: float, jobs: int, faults: int, replicas: int) -> Pl
     Args:
         seed: of chance.
         seconds: how long people and faults come.
-        jobs: how many Jobs come in this time; half as many more come, and go, in the burst.
+        jobs: how many Jobs come in this time, besides those that are sure to preempt one another; half as
+            many more come, and go, in the burst.
         faults: how many things go wrong; each kind at least once if there are enough.
         replicas: how many controllers there are.
     """
@@ -205,12 +210,18 @@ def _tasks(random: Random, seconds: float, jobs: int) -> Iterator[Task]:
             wave = seconds / 6
             at = min(seconds, at - (at % wave) * random.uniform(0.2, 0.8))
             yield _task(random, place, f"{place.name}-{index:05}", size, (at, mean))
+    for index in range(PRESSES):  # so that preemption is no matter of chance
+        at, all_of_it = seconds * index / PRESSES, PRESSED.least
+        for priority, after, runs in (("low", 0.0, seconds / 4), ("high", seconds / 8, 1.0)):
+            name = f"{PRESSED.name}-{priority}-{index}"
+            when, lasts = round(at + after, 3), round(min(runs, LONGEST_SECONDS), 2)
+            yield Task(when, PRESSED.name, name, all_of_it, 1, lasts, priority, real=False)
 
 
 def _task(random: Random, place: Place, name: str, size: int, when: tuple[float, float]) -> Task:
     at, mean = when
     pods = random.choice((1, size)) if place.real else 1
-    runs = random.uniform(0.3, 1.7) * min(mean, 20.0)
+    runs = random.uniform(0.3, 1.7) * min(mean, LONGEST_SECONDS)
     priority = "high" if place.cohort and random.random() < 0.2 else "low"
     cpu = size // pods
     return Task(round(at, 3), place.name, name, cpu, pods, round(runs, 2), priority, place.real)

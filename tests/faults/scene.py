@@ -8,6 +8,7 @@
 | elastic-a, elastic-b | namespaces with an ElasticQuota each; Jobs with pods |
 | bystander | is deleted, made anew and written over, with its LocalQueue and its flavor |
 | burst | thousands of Jobs at once |
+| pressed | a long Job that a more important one preempts |
 """
 
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Place:
     real: bool = False
 
 
+PRESSED: Final = Place("pressed", 4, 4, "alone", VIRTUAL, 0)
 PLACES: Final = (
     Place("alpha", 20, 40, "shared", VIRTUAL, 18),
     Place("beta", 20, 40, "shared", VIRTUAL, 18),
@@ -57,6 +59,7 @@ PLACES: Final = (
     Place("real-b", 6, 12, "real", MACHINES, 4, real=True),
     Place("bystander", 12, 12, "", SPARE, 12),
     Place("burst", 10, 10, "", VIRTUAL, 0),
+    PRESSED,
 )
 ELASTIC: Final = (
     Place("elastic-a", 6, 12, "", "", 5, real=True),

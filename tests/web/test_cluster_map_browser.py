@@ -8,7 +8,7 @@ from playwright.async_api import FloatRect, Locator, Page, Position, expect
 
 from tests.insight.nodes import GPU, node, park, pods
 from tests.insight.states import State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, PHONE, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT
 from tests.web.test_cluster_map import HOSTILE, busy, hall
 
@@ -213,8 +213,7 @@ async def test_names_are_texts(name: str) -> None:
         await is_accessible(tab)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible_and_needs_no_scrolling_sideways(width: int, scheme: str) -> None:
     async with looking(busy(), scheme=scheme, width=width) as (page, tab):
         for address in (

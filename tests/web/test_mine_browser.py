@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 
 from admitter.client.access import User
 from tests.insight.states import State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking
+from tests.web.looks import LOOKS, go, is_accessible, looking
 from tests.web.pages import CHROMIUM, HOW, TENANT, Rights, department
 from tests.web.test_mine import NoRights
 
@@ -120,8 +120,7 @@ async def test_who_has_no_namespace_and_who_has_no_jobs_is_told_what_to_do(
         await expect(tab.get_by_text("no namespace in which you may list Workloads")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible(scheme: str, width: int) -> None:
     async with looking(department(), TENANT, scheme=scheme, width=width) as (page, tab):
         for address in ("my", "queue/a"):

@@ -8,7 +8,7 @@ from playwright.async_api import Page as Tab
 
 from tests.insight.states import State
 from tests.web.histories import change, evicted
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, PHONE, SOON, go, is_accessible, looking, main_thread_ms
 from tests.web.overviews import GPU, TEAMS, busy, lived, troubled
 from tests.web.pages import CHROMIUM, HOW, TENANT, fleet
 
@@ -169,8 +169,7 @@ async def test_no_section_is_empty_without_words() -> None:
         await is_accessible(tab)
 
 
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible_and_fits(width: int, scheme: str) -> None:
     async with looking(troubled(busy()), scheme=scheme, width=width) as (page, tab):
         lived(page.stage, hours=0.3)
@@ -216,7 +215,7 @@ async def test_a_tenant_is_told_where_to_look() -> None:
 
 async def test_a_thousand_queues_are_drawn_at_once() -> None:
     state = fleet(1000, 20_000)
-    async with looking(state) as (page, tab):
+    async with looking(state, allowance=SOON) as (page, tab):
         await go(tab, page, "overview")
         await expect(card(tab, "Waiting").get_by_role("link", name="20,000", exact=True)).to_be_visible()
         await expect(tab.get_by_role("article", name="default")).to_contain_text("8,000 of 8,000 in use")

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from admitter.insight.forecast.deadline import Allowance, Deadline
 from admitter.web.scene import WebScene
 from tests.insight.states import State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, SOON, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT, department, fleet
 from tests.web.test_queue import HOSTILE, people
 
@@ -74,7 +74,7 @@ async def at(tab: Page) -> str:
 async def test_twenty_thousand_rows_by_keyboard_and_an_update() -> None:
     """To the end and back, and to a name by typing it; a change takes less than 100 ms of the main thread."""
     state = fleet(4, 20_000)
-    async with looking(state) as (page, tab):
+    async with looking(state, allowance=SOON) as (page, tab):
         await go(tab, page, "workloads?group=waiting&sort=name")
         grid = tab.get_by_role("grid")
         await expect(grid).to_have_attribute("aria-rowcount", "20001")
@@ -107,7 +107,7 @@ async def test_twenty_thousand_rows_by_keyboard_and_an_update() -> None:
 
 
 async def test_scrolling_by_mouse_draws_what_is_in_view_and_blocks_nothing() -> None:
-    async with looking(fleet(4, 20_000)) as (page, tab):
+    async with looking(fleet(4, 20_000), allowance=SOON) as (page, tab):
         await go(tab, page, "queue/queue-0001")
         await expect(row(tab, "job-00001")).to_be_visible()
 
@@ -207,8 +207,7 @@ async def test_a_queue_without_workloads_says_so() -> None:
         await expect(tab.get_by_text("No Workload is here")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible(scheme: str, width: int) -> None:
     async with looking(department(), scheme=scheme, width=width) as (page, tab):
         for address in ("queue/a", "queue/a?group=holding", "queue/b", "workloads"):

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.insight.states import NOW, State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, SOON, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT, Served, department, fleet
 from tests.web.states import GPU, research
 
@@ -198,8 +198,7 @@ async def test_a_tenant_is_told_that_it_may_not_see_the_tree() -> None:
             await expect(tab.get_by_text("research")).to_have_count(0)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible(scheme: str, width: int) -> None:
     async with looking(research(), scheme=scheme, width=width) as (page, tab):
         await go(tab, page, "quota")
@@ -216,7 +215,7 @@ async def changed(page: Served, tab: Page, state: State) -> None:
 
 async def test_a_thousand_queues_stay_smooth() -> None:
     state = fleet(1000, 3000)
-    async with looking(state) as (page, tab):
+    async with looking(state, allowance=SOON) as (page, tab):
         await go(tab, page, "quota")
         await expect(tab.get_by_role("link", name="ClusterQueue queue-0000")).to_be_visible()
         assert await tab.get_by_role("row").count() < 60, "others are not in the page"

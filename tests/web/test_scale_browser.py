@@ -7,9 +7,8 @@ from itertools import count
 import pytest
 from playwright.async_api import Page
 
-from admitter.insight.forecast.deadline import Allowance
 from tests.insight.states import State
-from tests.web.looks import browser, first_paint_ms, is_newer, loading, logged_in, main_thread_ms, taken
+from tests.web.looks import SOON, browser, first_paint_ms, is_newer, loading, logged_in, main_thread_ms, taken
 from tests.web.pages import CHROMIUM, HOW, Served, served
 from tests.web.scale import GPU, PLACES, big_cluster
 
@@ -18,14 +17,13 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 QUEUES, WORKLOADS, NODES = 1000, 20_000, 2000
 MOST_BYTES = 200_000
 PAINT_MS = 1000
-ESTIMATES = Allowance(2.0)
 TASK_MS = 100
 
 
 async def test_all_views_are_there_soon_and_change_at_little_cost() -> None:
     state, seconds = big_cluster(QUEUES, WORKLOADS, NODES), count(1)
     waits = f"job-{WORKLOADS - QUEUES:05}"
-    async with served(state, ESTIMATES) as page, browser() as opened:
+    async with served(state, SOON) as page, browser() as opened:
         for view, place in PLACES.items():
             async with logged_in(opened, page) as tab, loading(tab) as loaded:
                 await tab.goto("about:blank")

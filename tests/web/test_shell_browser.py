@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.web.looks import PHONE, WIDE, browser, go, is_accessible, logged_in, looking
+from tests.web.looks import LOOKS, browser, go, is_accessible, logged_in, looking
 from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, department, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -17,6 +17,21 @@ async def test_an_administrator_begins_with_the_overview_and_a_tenant_with_own_j
         await expect(tab.get_by_role("link", name="Quota")).to_have_count(0)
         await tab.goto(f"{page.address}/#/quota")
         await expect(tab.get_by_role("alert")).to_contain_text("may not list ClusterQueues")
+
+
+async def test_an_address_that_changes_while_the_page_is_drawn_is_followed() -> None:
+    """The observer is called after the first drawing, and before anything that runs after a frame."""
+    early = """new MutationObserver((_, observer) => {
+        if (!document.querySelector("nav")) return;
+        observer.disconnect();
+        location.hash = "#/workloads";
+    }).observe(document, { childList: true, subtree: true })"""
+    async with looking(department()) as (page, tab):
+        await tab.add_init_script(early)
+        await tab.goto(f"{page.address}/#/quota")
+        await tab.reload()
+        await expect(tab).to_have_url(f"{page.address}/#/workloads")
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Workloads")
 
 
 async def test_logging_out_and_a_token_that_expires() -> None:
@@ -36,8 +51,7 @@ async def test_logging_out_and_a_token_that_expires() -> None:
         await expect(tab.get_by_role("heading", level=1)).to_have_text("Log in")
 
 
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_logging_in_is_for_all(width: int, scheme: str) -> None:
     async with looking(department(), width=width, scheme=scheme) as (_, tab):
         await tab.get_by_role("button", name="Log out").click()

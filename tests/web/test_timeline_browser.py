@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.insight.states import NOW
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, SOON, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT, Served, department
 from tests.web.timelines import HOUR, busy, long_day
 
@@ -253,8 +253,7 @@ async def test_names_are_text_whatever_is_in_them() -> None:
         await expect(tab.locator("main img")).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible(scheme: str, width: int) -> None:
     async with looking(busy(), scheme=scheme, width=width) as (page, tab):
         await go(tab, page, "timeline?quota=1")
@@ -271,7 +270,7 @@ async def test_it_is_accessible(scheme: str, width: int) -> None:
 async def test_20_000_admissions_stay_smooth() -> None:
     """Zooming, moving and an update of 20,000 admissions in 200 queues leave the main thread free."""
     state = long_day(200, 20_000)
-    async with looking(state) as (page, tab):
+    async with looking(state, allowance=SOON) as (page, tab):
         await go(tab, page, f"timeline?from={int(NOW - 24 * HOUR)}&to={int(NOW + 12 * HOUR)}")
         await drawn(tab)
         await tab.mouse.move(*await middle(tab))

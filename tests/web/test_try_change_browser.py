@@ -14,7 +14,7 @@ from admitter.api.cluster_queue import ClusterQueue
 from admitter.web.views import try_change
 from tests.insight.asking import Desk
 from tests.insight.states import State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking
+from tests.web.looks import LOOKS, go, is_accessible, looking
 from tests.web.pages import CHROMIUM, EDITOR, HOW, department
 from tests.web.states import GPU, research
 
@@ -181,8 +181,7 @@ async def test_an_address_that_is_nonsense_is_no_change() -> None:
         await expect(exact(tab)).to_have_value("8")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 async def test_it_is_accessible(scheme: str, width: int) -> None:
     async with looking(research(), scheme=scheme, width=width) as (page, tab):
         await go(

@@ -11,7 +11,7 @@ from admitter.insight.explain.outlook import first, start_of
 from admitter.insight.forecast.deadline import Allowance
 from admitter.web.views import workload
 from tests.insight.states import State
-from tests.web.looks import PHONE, WIDE, go, is_accessible, looking, main_thread_ms
+from tests.web.looks import LOOKS, PHONE, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT, department
 from tests.web.workload_states import GPU, a_pod, lab
 
@@ -51,7 +51,7 @@ async def test_the_binding_rule_is_on_top_and_all_numbers_below() -> None:
         await expect(outlook).to_contain_text("Start: in ")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (PHONE, "dark"), (PHONE, "light")])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("name", ["train", "sweep", "bumped", "past-0", "lost"])
 async def test_it_can_be_used_by_everybody_at_each_width(name: str, width: int, scheme: str) -> None:
     async with looking(lab(), scheme=scheme, width=width) as (page, tab):
@@ -177,6 +177,7 @@ async def test_its_life_is_in_order_with_the_time_between() -> None:
     async with looking(lab()) as (page, tab):
         await go(tab, page, "workload/team-a/sweep")
         life = section(tab, "What has happened").get_by_role("listitem")
+        await expect(life.first).to_be_visible()
         said = [" ".join(each.split()) for each in await life.all_inner_texts()]
         assert [each.partition(" 2")[0] for each in said[:4]] == [
             "Created",

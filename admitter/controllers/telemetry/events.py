@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -12,7 +13,7 @@ from admitter.api.conditions import NORMAL_EVENTS
 from admitter.cache.job_resources import POD
 from admitter.cache.pod_groups import GroupView
 from admitter.cache.views import JobView, timestamp
-from admitter.client.errors import ClusterError, ConflictError
+from admitter.client.errors import ClusterError, ConflictError, is_retryable
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
 from admitter.names import CONTROLLER_NAME
@@ -20,6 +21,11 @@ from admitter.policy.status import Clock
 
 MOST_WAITING: Final = 10_000
 MOST_REMEMBERED: Final = 10_000
+ATTEMPTS: Final = 10
+"""So often an event is tried while the API server fails: for 50 s, if it is the only one."""
+PAUSE_SECONDS: Final = 0.1
+"""After a failure; twice as long after each more in a row."""
+LONGEST_PAUSE_SECONDS: Final = 30.0
 _DIGITS: Final = 16
 LONGEST_MESSAGE: Final = 1024
 """Bytes that the API server takes in an event's message."""
@@ -59,6 +65,7 @@ class _Said:
     reason: str
     message: str
     lasting: bool
+    attempts: int = 1
 
     @property
     def digest(self) -> str:
@@ -73,10 +80,18 @@ class Events:
     Closed, it drops them: a follower does nothing that users need to know.
     """
 
-    def __init__(self, transport: Transport, clock: Clock, pace: Pace) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        pace: Pace,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._transport = transport
         self._clock = clock
         self._pace = pace
+        self._sleep = sleep
+        self._failures = 0
         self.closed = False
         self._waiting: OrderedDict[tuple[str, str], _Said] = OrderedDict()
         self._written_here: OrderedDict[str, None] = OrderedDict()
@@ -109,14 +124,22 @@ class Events:
             await self.flush()
 
     async def flush(self) -> None:
+        """Write what waits; what the API server fails to take comes again after all others."""
         while self._waiting:
-            _, said = self._waiting.popitem(last=False)
+            key, said = self._waiting.popitem(last=False)
             try:
                 async with self._pace.turn():
                     await self._write(said)
-            except ClusterError as error:  # a namespace that is going away takes no events
+            except ClusterError as error:
+                if said.attempts < ATTEMPTS and is_retryable(error):
+                    self._waiting.setdefault(key, replace(said, attempts=said.attempts + 1))
+                    await self._sleep(min(PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS))
+                    self._failures += 1
+                    continue
+                # a namespace that is going away takes no events
                 place = {"namespace": said.subject.namespace, "name": said.subject.name}
                 log.debug("event dropped", **place, error=str(error))
+            self._failures = 0
 
     async def _write(self, said: _Said) -> None:
         """Write an event; one that lasts has a name by which it is known again after a restart."""

@@ -106,9 +106,11 @@ export function useAnswer(path, query = {}) {
 // of the history; an empty value leaves the query.
 export function useRoute() {
   const [route, setRoute] = useState(parse);
+  const first = useRef(location.hash);
   useEffect(() => {
     const changed = () => setRoute(parse());
     addEventListener("hashchange", changed);
+    if (location.hash !== first.current) changed(); // between the first drawing and this
     return () => removeEventListener("hashchange", changed);
   }, []);
   const go = ({ path, query }) => {

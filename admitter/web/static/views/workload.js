@@ -32,7 +32,7 @@ export default function View({ route, go }) {
     <${Title} of=${`${query.namespace}/${query.name}`}>${`${query.namespace}/${shown?.name ?? query.name}`}<//>
     ${error && !gone ? html`<${Failure} error=${error} />` : html`<${State} answer=${shown} />`}
     ${gone && html`<p class="warning" role="alert">${said.gone}</p>`}
-    ${shown && html`<${Whole} answer=${shown} outlook=${outlook} route=${route} go=${go} />`}
+    ${shown && html`<${Whole} answer=${gone ? { ...shown, waits: false } : shown} outlook=${outlook} route=${route} go=${go} />`}
     ${error?.status === 404 && !shown && html`<${Empty}>${said.notThere}<//>`}
   </article>`;
 }

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from playwright.async_api import async_playwright
 
+from tests.web.looks import browser
 from tests.web.pages import CHROMIUM, HOW, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -12,9 +12,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 
 async def evaluated(zone: str, expression: str) -> Any:
     """What an expression is of the module `axis`, for a reader in a zone; `at` reads a moment."""
-    async with served(None) as page, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = await browser.new_context(locale="en-GB", timezone_id=zone)
+    async with served(None) as page, browser() as opened:
+        context = await opened.new_context(locale="en-GB", timezone_id=zone)
         tab = await context.new_page()
         await tab.goto(page.address)
         found = await tab.evaluate(
@@ -22,7 +21,7 @@ async def evaluated(zone: str, expression: str) -> Any:
               const at = (text) => Date.parse(text) / 1000;
               return {expression}; }}"""
         )
-        await browser.close()
+        await context.close()
         return found
 
 

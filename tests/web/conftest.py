@@ -1,0 +1,21 @@
+"""Tests in a browser share one: to start it takes as long as many of them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.web.looks import kept_browser
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name == "web" and item.path.stem.endswith("_browser"):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            item.add_marker(pytest.mark.usefixtures("_kept"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def _kept() -> AsyncIterator[None]:
+    async with kept_browser():
+        yield
