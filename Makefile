@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Hundreds of processes load the same modules: what one has compiled is there for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround bench-console check types contents format crds docs lock clean
+.PHONY: console demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround bench-console check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -12,6 +12,9 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
+
+console: $(VENV)/.ready       ## the console on a made-up, busy cluster, without any Kubernetes
+	$(BIN)/admitter web --demo
 
 demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how they are admitted
 	$(BIN)/admitter demo $(if $(KEEP),--keep)

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -40,6 +40,7 @@ from admitter.web.turns import QUEUEING_SECONDS
 
 Json = dict[str, Any]
 Sees = Callable[[str], bool]
+Affected = TypeVar("Affected", Outcome, Shift)
 
 SHOWN: Final = 200
 """Workloads of each list that are named; the others are counted."""
@@ -264,22 +265,11 @@ def difference_shown(difference: Difference, sees: Sees, scene: WebScene) -> Jso
 
 
 def _at_once(difference: Difference, effect: Effect, sees: Sees) -> Json:
-    found = [each for each in difference.outcomes if each.effect is effect]
-    named = [each for each in found if sees(each.key[0])]
-    return {
-        "count": len(found),
-        "hidden": len(found) - len(named),
-        "rows": [
-            {
-                "namespace": each.key[0],
-                "name": each.key[1],
-                "queue": each.queue,
-                "title": queue_title(each.queue) if each.queue else "",
-                "why": _why(each, sees),
-            }
-            for each in named[:SHOWN]
-        ],
-    }
+    def row(outcome: Outcome) -> Json:
+        title = queue_title(outcome.queue) if outcome.queue else ""
+        return {"queue": outcome.queue, "title": title, "why": _why(outcome, sees)}
+
+    return _shown([each for each in difference.outcomes if each.effect is effect], sees, row)
 
 
 def _why(outcome: Outcome, sees: Sees) -> str:
@@ -291,22 +281,23 @@ def _why(outcome: Outcome, sees: Sees) -> str:
 
 def _shifts(shifts: Iterable[Shift], sees: Sees, now: float) -> Json:
     """Starts that move, those that move most first."""
-    found = sorted(shifts, key=lambda each: (-_by(each), each.key))
+
+    def row(shift: Shift) -> Json:
+        before, after = shift.before, shift.after
+        return {
+            "before": now + before if before is not None else None,
+            "after": now + after if after is not None else None,
+            "by": spell(_by(shift)) if before is not None and after is not None else None,
+        }
+
+    return _shown(sorted(shifts, key=lambda each: (-_by(each), each.key)), sees, row)
+
+
+def _shown(found: Sequence[Affected], sees: Sees, row: Callable[[Affected], Json]) -> Json:
+    """How many Workloads there are, how many of them the user may not see, and rows of the first others."""
     named = [each for each in found if sees(each.key[0])]
-    return {
-        "count": len(found),
-        "hidden": len(found) - len(named),
-        "rows": [
-            {
-                "namespace": each.key[0],
-                "name": each.key[1],
-                "before": now + each.before if each.before is not None else None,
-                "after": now + each.after if each.after is not None else None,
-                "by": spell(_by(each)) if each.before is not None and each.after is not None else None,
-            }
-            for each in named[:SHOWN]
-        ],
-    }
+    rows = [{"namespace": each.key[0], "name": each.key[1], **row(each)} for each in named[:SHOWN]]
+    return {"count": len(found), "hidden": len(found) - len(named), "rows": rows}
 
 
 def _by(shift: Shift) -> float:
