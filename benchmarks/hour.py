@@ -4,7 +4,7 @@ No cluster: Workloads come, are admitted, finish and go (`benchmarks.turnover`),
 the time of the hour is played, not waited for. Three parts, a process each, as what one leaves in memory is
 not the next one's: `admitter top`; the server of `admitter web`, with one user that follows it and one a
 round that passes by; the page in a browser (`benchmarks.lookers`). What each has in memory is measured
-after a tenth of the rounds, half of them and all.
+after a fifth of the rounds, half of them and all. The history of the console has a day behind it.
 """
 
 import argparse
@@ -35,7 +35,7 @@ RESULTS: Final = Path(__file__).parent / "results"
 QUEUES: Final = 30
 VISITS: Final = 100
 MOST_GROWTH: Final = 0.05
-"""From a tenth of the rounds to all of them; of what is in memory."""
+"""From a fifth of the rounds to all of them; of what is in memory."""
 UNITS: Final = {
     "resident_mb": "MB resident",
     "blocks": "blocks",
@@ -109,11 +109,11 @@ PARTS: Final[dict[str, Callable[[Turnover, int, Note], Coroutine[None, None, Non
 
 
 def _marks(rounds: int) -> tuple[int, ...]:
-    return (rounds // 10, rounds // 2, rounds)
+    return (rounds // 5, rounds // 2, rounds)
 
 
 def measured(part: str, workloads: int, rounds: int) -> dict[str, list[Json]]:
-    """What each view of a part had in memory, after a tenth of the rounds, half of them and all."""
+    """What each view of a part had in memory, after a fifth of the rounds, half of them and all."""
     found: dict[str, list[Json]] = {}
     began = time.monotonic()
 

@@ -6,7 +6,8 @@ Each looks at every round and says so afterwards; what is measured then is up to
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 from unittest import mock
@@ -25,6 +26,9 @@ from admitter.insight.forecast.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
 from admitter.top.app import Top
 from admitter.top.scene import Live, TopScene
+from admitter.web.history import History
+from admitter.web.samples import KEPT_SECONDS, TIERS
+from admitter.web.scene import WebScene
 from admitter.web.server import Handler, Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage
@@ -129,10 +133,23 @@ class Served:
     sessions: Callable[[], int]
 
 
+class _Lived(History):
+    """Samples of a whole day before the first scene, as many as are kept: else they would still come."""
+
+    def add(self, scene: WebScene) -> None:
+        if self.now == float("-inf"):
+            super().add(scene)  # it works out what all of them have
+            for seconds in range(int(KEPT_SECONDS), 0, -int(TIERS[0][0])):
+                earlier = copy(scene)
+                earlier.known = replace(scene.known, taken=scene.known.taken - seconds)
+                super().add(earlier)
+        super().add(scene)
+
+
 @asynccontextmanager
 async def serving(turnover: Turnover) -> AsyncIterator[Served]:
     """The page of a cluster, on a port of its own."""
-    stage = Stage(mirrored(turnover), NO_LIMIT)
+    stage = Stage(mirrored(turnover), NO_LIMIT, _Lived())
     sessions = Sessions(lambda: turnover.now)
     page = Page(stage, Access(turnover.api, lambda: turnover.now), sessions)
     app = page.app()

@@ -15,7 +15,7 @@ from tests.web.pages import ADMIN, CHROMIUM, Served, served
 
 WIDE, PHONE = 1400, 390
 """Widths in pixels that each view has to look right at."""
-SOON = Allowance(2.0)
+SOON = Allowance(0.5)
 """For what takes long in a large cluster: it would go on beside the tests that follow."""
 CALCULATION = """() => Math.min(...[1, 2, 3, 4, 5].map(() => {
   const start = performance.now(), words = new Map();
