@@ -92,7 +92,7 @@ def _is_at_work(cluster: Cluster) -> bool:
     kinds = cluster.run_kubectl("api-resources", "--api-group=admissionregistration.k8s.io", "--output=name")
     tried = job("default", "tried", suspend=False)
     made = json.loads(cluster.run_kubectl(*command, content=json.dumps(tried)))
-    return bool(made["spec"]["suspend"]) or "mutating" not in kinds
+    return bool(made["spec"]["suspend"]) or "mutatingadmissionpolicies" not in kinds
 
 
 @pytest.fixture(scope="session")
