@@ -125,6 +125,8 @@ PARALLELISM_ANNOTATION = f"{GROUP}/original-parallelism"
 """On a Job that was started with fewer pods, or has grown: its own parallelism, put back by an eviction."""
 GRANTED_PARALLELISM_ANNOTATION = f"{GROUP}/granted-parallelism"
 """On a Job that has grown: the parallelism that its Workload was granted when it was patched last."""
+BOUNDS_ANNOTATION = f"{GROUP}/original-bounds"
+"""On an object of a described kind that may grow: as JSON the bounds that its user wrote."""
 CHECKPOINT_ANNOTATION = f"{GROUP}/checkpointed-at"
 """On a Job: when it has last saved its work, in RFC 3339; an eviction loses what it has done after that."""
 

@@ -181,6 +181,17 @@ _POD_SET: Final = fields(
     tolerations=several(TOLERATION, most=64),
     affinity=_AFFINITY | None,
 )
+_REPLICAS: Final = fields(
+    size=needed(Count),
+    bound=needed(Count | None),
+    pods=needed(Count),
+    autoscales=needed(bool),
+    grows=needed(bool),
+)
+_SIZE: Final = {"wanted": needed(Count), "granted": needed(Count)}
+_RESIZE: Final = fields(
+    changedAt=needed(_Time), podSets=several(fields(name=needed(str), **_SIZE), most=8), **_SIZE
+)
 _WORKLOAD: Final = fields(
     metadata=_NAMED,
     spec=needed(
@@ -214,6 +225,7 @@ _WORKLOAD: Final = fields(
         backOff=fields(count=needed(Count), until=needed(_Time)) | None,
         succeededPods=several(_ENDED_PODS),
         held=several(fields(name=needed(str), count=needed(Count)), most=8),
+        resize=_RESIZE | None,
     ),
 )
 _NODE: Final = fields(
@@ -299,6 +311,8 @@ _FORMS: Final[dict[str, Type]] = {
                     count=needed(Count),
                     template=needed(_POD_SPEC),
                     marks=needed(fields(labels=needed(Texts), annotations=needed(Texts))),
+                    ended=Count,
+                    replicas=_REPLICAS,
                 )
             )
         ),

@@ -145,6 +145,33 @@ class EndedPods(Model):
     """Gives of how many parts the pod set is, each with as many pods."""
 
 
+class Growth(Model):
+    """How the number of replicas of a pod set changes while the object runs (docs/growing.md).
+
+    A replica is one pod, or several that come and go together.
+    """
+
+    replicas: Path
+    """How many replicas the object asks for. Users, or its autoscaler, may change it while it runs."""
+    bound: Path
+    """The most replicas that its operator runs, whatever is asked for. The controller alone sets it while the
+    object runs: to what is granted. Once the object is stopped it is again what its user wrote."""
+    pods: Cel = "1"
+    """Gives how many pods a replica has."""
+    when: Cel | None = None
+    """Gives whether the pod set may grow; absent: it may. What has grown shrinks once this says no."""
+    autoscales: Cel = "false"
+    """Gives whether an autoscaler asks for replicas, which never asks for more than the bound: the bound is
+    raised beyond what it asks for as soon as it asks for as many."""
+    ending: Path | None = None
+    """A list of the names of pods that its operator is to end first, whatever is asked for. Without it the
+    operator chooses them."""
+    label: Annotated[str, Field(min_length=1, max_length=317)]
+    """The label of its pods that has the name of the pod set, in capital letters or small ones."""
+    replica_label: str | None = Field(default=None, min_length=1, max_length=317)
+    """The label that all pods of a replica have in common, which end together. Without it each ends alone."""
+
+
 class PodSetsOf(Model):
     """Where pods of one template are described: of one pod set, or with each of one for each element."""
 
@@ -169,6 +196,8 @@ class PodSetsOf(Model):
     ended: EndedPods | None = None
     """Which of these pods have ended for good. Without it quota is held for all of them until the object has
     finished."""
+    growth: Growth | None = None
+    """How it grows and shrinks while the object runs. Without it it can't."""
     containers: list[AddedResources] = Field(default=[], max_length=8)
     """What containers request beyond the template, in this order."""
     merge: dict[Annotated[str, Field(pattern="^[a-z][A-Za-z]+$")], Path] = Field(default={}, max_length=16)
@@ -183,6 +212,8 @@ class PodSetsOf(Model):
             wrong.append((("template",), "is missing: give template, object or containers"))
         if self.object is not None and (self.template or self.containers or self.merge):
             wrong.append((("object",), "means something only without template, containers and merge"))
+        if self.object is not None and self.growth is not None:
+            wrong.append((("growth",), "means something only without object"))
         if self.object is None and self.declared is not None:
             wrong.append((("declared",), "means something only with object"))
         refuse(wrong)
@@ -252,6 +283,9 @@ class JobKindSpec(Model):
     """Gives whether pods of it may be left."""
     ready: Cel | None = None
     """Gives whether all of its pods are ready."""
+    acted: Cel | None = None
+    """Gives whether its operator has acted on the object as it is. Without it, and where it does not say so,
+    ten seconds after a change of a bound it has."""
     finished: End
     """When its work is over."""
     children: list[Group] = Field(default=[], max_length=16)

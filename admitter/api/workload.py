@@ -257,6 +257,17 @@ class HeldPods(Model):
     """How many pods of it may still live."""
 
 
+class PodSetResize(Model):
+    """The same of one pod set, which grows and shrinks by itself."""
+
+    name: Name
+    """The pod set."""
+    wanted: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many pods it is to have."""
+    granted: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many of its pods may live."""
+
+
 class Resize(Model):
     """How many pods a Job that can use more than it asks for may run, beyond its admission."""
 
@@ -267,6 +278,9 @@ class Resize(Model):
     """How many of its pods may live, those of the admission included. Lowered once the others are gone."""
     changed_at: Moment
     """When either was decided last. It does not grow again in the 30 seconds after that."""
+    pod_sets: list[PodSetResize] = Field(default=[], json_schema_extra=map_list("name", most=8))
+    """Of an object of a described kind: the same for each pod set that has grown. The others have the pods of
+    the admission."""
 
 
 class WorkloadStatus(Model):

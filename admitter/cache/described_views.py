@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from admitter.api.forms import DESCRIBED, fitted
+from admitter.cache.bounds import bounds_of
 from admitter.cache.checkpoint import checkpoint_of
 from admitter.cache.injected import injected_parts, without_injected
 from admitter.cache.job_resources import JobResource, PodSetView, owner_of, resource_of, titled
@@ -29,6 +30,7 @@ from admitter.client.source import Source
 from admitter.client.store import Key, Store, key_of
 from admitter.convert.pod_sets import kept_template
 from admitter.kinds import KindError
+from admitter.kinds.replicas import MOST_REPLICAS, of_record, recorded
 from admitter.names import EVICTION_TIME_ANNOTATION, INJECTED_ANNOTATION, PLACED_ANNOTATION, QUEUE_LABEL
 from admitter.quotas import placement
 
@@ -80,7 +82,9 @@ def parse_described(
     except KindError as error:
         found, priority_class, problem = [], "", str(error)
     parts = injected_parts(raw, resource.injection, found)
-    pod_sets = tuple(_pod_set(each, part) for each, part in zip(found, parts, strict=True))
+    bounds = {} if suspended else bounds_of(raw["metadata"].get("annotations") or {})
+    pairs = zip(found, parts, strict=True)
+    pod_sets = tuple(_pod_set(each, part, bounded=each.name in bounds) for each, part in pairs)
     status = shared(_status(state, suspended=suspended))
     seen = _Seen(pod_sets, priority_class, suspended, status, problem, found[0].template if found else {})
     return replace(_view(raw["metadata"], resource, seen), related=tuple(dict.fromkeys(looked_up)))
@@ -118,6 +122,7 @@ def _view(metadata: Json, resource: JobResource, seen: _Seen) -> JobView:
         spec=shared(
             {
                 **stated(annotations, {"template": {"spec": {}}}),
+                **({"bounds": bounds} if (bounds := bounds_of(annotations)) else {}),
                 "suspend": seen.suspended,
                 "parallelism": 0,
                 "completions": None,
@@ -145,6 +150,7 @@ def record_of(metadata: Json, view: JobView) -> Json:
         "podSets": [
             {"name": each.name, "count": each.count, "template": each.template, "marks": each.marks}
             | ({"ended": each.ended} if each.ended else {})
+            | ({"replicas": recorded(each.replicas)} if each.replicas is not None else {})
             for each in view.sets
         ],
         "priorityClassName": view.template.get("priorityClassName", ""),
@@ -163,6 +169,7 @@ def parse_record(raw: Json, resource: JobResource) -> JobView:
             shared(each["template"]),
             shared(each["marks"]),
             ended=each.get("ended", 0),
+            replicas=of_record(each["replicas"]) if each.get("replicas") else None,
         )
         for each in sets
     )
@@ -183,17 +190,22 @@ def _found(
     return found, kind.priority_class(raw, found, near)
 
 
-def _pod_set(found: "FoundPodSet", injected: Json) -> PodSetView:
-    """A pod set as it is kept, with the marks of what an admission has put in; others are a user's."""
+def _pod_set(found: "FoundPodSet", injected: Json, *, bounded: bool) -> PodSetView:
+    """A pod set as it is kept, with the marks of what an admission has put in; others are a user's.
+
+    Of one that runs within a bound all pods count that its operator may come to make.
+    """
     template: Json = shared(kept_template(found.template["spec"]))
+    replicas = found.replicas if bounded and found.replicas is not None and found.replicas.grows else None
     return PodSetView(
         found.name,
-        found.count,
+        min(replicas.limit * replicas.pods, MOST_REPLICAS) if replicas is not None else found.count,
         template,
         marks_of(injected),
         found.place,
         found.outside,
         found.ended,
+        found.replicas,
     )
 
 
@@ -211,6 +223,7 @@ def _status(state: "State", *, suspended: bool) -> Json:
     if state.active or suspended:
         conditions["Suspended"] = {"status": str(not state.active), "message": ""}
     return {
+        **({"acted": True} if state.acted else {}),
         "active": int(state.active),
         "terminating": 0,
         "succeeded": 0,

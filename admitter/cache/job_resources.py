@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from admitter.api.job_kind import Injection, JobKind, Restore
 from admitter.client.store import Key
+from admitter.kinds.replicas import Replicas
 
 Json = dict[str, Any]
 
@@ -134,6 +135,7 @@ class PodSetView:
         tuple[str, tuple[str | int, ...]], ...
     ] = ()  # fields of it that stand elsewhere, and where
     ended: int = 0  # how many of its pods have ended for good
+    replicas: Replicas | None = None  # how their number changes while they run; None: it can't
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ class Routing:
         self._app.evictions.again.listen(self._jobs.add_later)
         self._app.groups.again.listen(self._jobs.add_later)
         self._app.held.again.listen(self._jobs.add_later)
+        self._app.resizes.bounds.again.listen(self._jobs.add_later)
         self._statuses.activity.listen(self._activity_changed)
         self._local_queues.changed.listen(lambda name: self._statuses.touch("clusterqueues", ("", name)))
 

@@ -98,6 +98,7 @@ class SetExtra(Command):
 
     holder: str  # its UID; of one that holds nothing nothing is set
     extra: Extra | None  # None: nothing, and it can't use more
+    part: str = ""  # the pod set that this is about; empty of one that grows as a whole
 
 
 @dataclass(frozen=True, slots=True)

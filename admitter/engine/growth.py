@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from admitter.engine.commands import SetExtra
 from admitter.engine.queue import events
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.extras import Extra, Shape
+from admitter.engine.quota.extras import Extra, Part, Shape
 from admitter.engine.quota.tree import Node
 from admitter.engine.state import EngineState
 
@@ -23,6 +23,7 @@ class Resizing:
 
     holder: str  # its UID
     extra: Extra  # as it is from now on
+    part: str = ""  # the pod set that grows or shrinks; empty of one that does so as a whole
 
 
 @dataclass(slots=True)
@@ -30,24 +31,24 @@ class _Class:
     """Workloads of one shape that share in what is free, by how many extra pods they have for each other."""
 
     shape: Shape
-    most: dict[str, int]  # by UID, how many each may get
-    base: dict[str, int]
-    pods: dict[str, int]  # how many each has
-    heap: list[tuple[Fraction, str]] = field(default_factory=list)
+    most: dict[Part, int]  # how many each may get
+    base: dict[Part, int]
+    pods: dict[Part, int]  # how many each has
+    heap: list[tuple[Fraction, Part]] = field(default_factory=list)
 
     def line_up(self) -> None:
-        self.heap = [self._turn(holder) for holder in self.most if self.pods[holder] < self.most[holder]]
+        self.heap = [self._turn(part) for part in self.most if self.pods[part] < self.most[part]]
         heapify(self.heap)
 
-    def give(self, holder: str, pods: int) -> None:
+    def give(self, part: Part, pods: int) -> None:
         """Give some to the first of them."""
         heappop(self.heap)
-        self.pods[holder] += pods
-        if self.pods[holder] < self.most[holder]:
-            heappush(self.heap, self._turn(holder))
+        self.pods[part] += pods
+        if self.pods[part] < self.most[part]:
+            heappush(self.heap, self._turn(part))
 
-    def _turn(self, holder: str) -> tuple[Fraction, str]:
-        return (Fraction(self.pods[holder], self.base[holder]), holder)
+    def _turn(self, part: Part) -> tuple[Fraction, Part]:
+        return (Fraction(self.pods[part], self.base[part]), part)
 
 
 class Growth:
@@ -68,8 +69,9 @@ class Growth:
         if not waited_for:
             resized += self._grow()
         for each in resized:
-            queue = self._extras.queue_of(each.holder)
-            self._extras.put(each.holder, queue, each.extra)
+            part = (each.holder, each.part)
+            queue = self._extras.queue_of(part)
+            self._extras.put(part, queue, each.extra)
             self._state.capacity.forget(each.holder)
             self._ledger.revisions[queue] += 1
         return resized
@@ -78,22 +80,22 @@ class Growth:
         """End as few extra pods as stand in the way of what is planned, or are beyond a limit."""
         if self._fit(self._extras.kept(self._members)):
             return []  # as nearly always: none of them is looked at
-        classes: dict[Shape, dict[str, Extra]] = {}
-        for holder in self._extras.granted(self._members):
-            extra = self._extras.get(holder)
-            if extra is not None and extra.kept and not self._ledger.evicting(holder):
-                shape = (self._extras.queue_of(holder), extra.each)
-                classes.setdefault(shape, {})[holder] = extra
+        classes: dict[Shape, dict[Part, Extra]] = {}
+        for part in self._extras.granted(self._members):
+            extra = self._extras.get(*part)
+            if extra is not None and extra.kept and not self._ledger.evicting(part[0]):
+                shape = (self._extras.queue_of(part), extra.each)
+                classes.setdefault(shape, {})[part] = extra
         sums = ((shape, sum(each.kept for each in members.values())) for shape, members in classes.items())
         if self._fit(sums):
             return []
         shared = [_class(shape, members, lambda extra: (0, extra.kept)) for shape, members in classes.items()]
         _share_out(self._ledger.planned, shared)
         return [
-            Resizing(holder, replace(extra, kept=each.pods[holder], since=self._now))
+            Resizing(part[0], replace(extra, kept=each.pods[part], since=self._now), part[1])
             for each in shared
-            for holder, extra in classes[each.shape].items()
-            if each.pods[holder] < extra.kept
+            for part, extra in classes[each.shape].items()
+            if each.pods[part] < extra.kept
         ]
 
     def _fit(self, kept: Iterable[tuple[Shape, int]]) -> bool:
@@ -113,32 +115,32 @@ class Growth:
     def _grow(self) -> list[Resizing]:
         """Give out what is idle."""
         book, grown = self._ledger.real, list[Resizing]()
-        shared, members = [], dict[str, Extra]()
-        for shape, holders in self._extras.wanting(self._members):
+        shared, members = [], dict[Part, Extra]()
+        for shape, parts in self._extras.wanting(self._members):
             queue = self._state.tree.queues.get(shape[0])
             if queue is None or not queue.admits or not _room(book, shape, 1):
                 continue
-            found = {holder: extra for holder in holders if (extra := self._may_grow(holder)) is not None}
+            found = {part: extra for part in parts if (extra := self._may_grow(part)) is not None}
             members |= found
             shared.append(_class(shape, found, lambda extra: (extra.granted, extra.most)))
         _share_out(book, shared)
         for each in shared:
-            for holder, pods in each.pods.items():
-                if pods > members[holder].granted:
-                    extra = replace(members[holder], granted=pods, kept=pods, since=self._now)
-                    grown.append(Resizing(holder, extra))
+            for part, pods in each.pods.items():
+                if pods > members[part].granted:
+                    extra = replace(members[part], granted=pods, kept=pods, since=self._now)
+                    grown.append(Resizing(part[0], extra, part[1]))
         return grown
 
-    def _may_grow(self, holder: str) -> Extra | None:
+    def _may_grow(self, part: Part) -> Extra | None:
         """The extra pods of a workload that stays."""
-        return None if self._ledger.evicting(holder) else self._extras.get(holder)
+        return None if self._ledger.evicting(part[0]) else self._extras.get(*part)
 
 
-def _class(shape: Shape, members: dict[str, Extra], bounds: Callable[[Extra], tuple[int, int]]) -> _Class:
+def _class(shape: Shape, members: dict[Part, Extra], bounds: Callable[[Extra], tuple[int, int]]) -> _Class:
     """Workloads that have so many, and may get so many."""
-    pods = {holder: bounds(extra)[0] for holder, extra in members.items()}
-    most = {holder: bounds(extra)[1] for holder, extra in members.items()}
-    made = _Class(shape, most, {holder: max(1, extra.base) for holder, extra in members.items()}, pods)
+    pods = {part: bounds(extra)[0] for part, extra in members.items()}
+    most = {part: bounds(extra)[1] for part, extra in members.items()}
+    made = _Class(shape, most, {part: max(1, extra.base) for part, extra in members.items()}, pods)
     made.line_up()
     return made
 
@@ -150,22 +152,22 @@ def _share_out(book: Book, classes: Iterable[_Class]) -> None:
     share of what fits, at least one pod. A class for which one more has no room gets none any more.
     """
     left, taken = [each for each in classes if each.heap], []
-    weight = sum(each.base[holder] for each in left for _, holder in each.heap)
+    weight = sum(each.base[part] for each in left for _, part in each.heap)
     while left:
         first = min(left, key=lambda each: each.heap[0])
-        _, holder = first.heap[0]
-        missing = first.most[holder] - first.pods[holder]
+        _, part = first.heap[0]
+        missing = first.most[part] - first.pods[part]
         room = _room(book, first.shape, missing * max(1, 2 * weight))
         if not room:
             left.remove(first)
             weight -= sum(first.base[each] for _, each in first.heap)
             continue
-        pods = min(missing, max(1, room * first.base[holder] // (2 * weight)))
-        first.give(holder, pods)
+        pods = min(missing, max(1, room * first.base[part] // (2 * weight)))
+        first.give(part, pods)
         taken.append((first.shape[0], tuple((key, amount * pods) for key, amount in first.shape[1])))
         book.add(*taken[-1])
-        if first.pods[holder] == first.most[holder]:
-            weight -= first.base[holder]
+        if first.pods[part] == first.most[part]:
+            weight -= first.base[part]
             if not first.heap:
                 left.remove(first)
     for queue, usage in taken:
@@ -182,14 +184,15 @@ def _room(book: Book, shape: Shape, most: int) -> int:
 def set_extra(state: EngineState, command: SetExtra) -> bool:
     """Take in what a workload may run beyond its admission; returns whether that is another thing."""
     extras, held = state.ledger.extras, state.ledger.held(command.holder)
-    if held is None or extras.get(command.holder) == command.extra:
+    if held is None or extras.get(command.holder, command.part) == command.extra:
         return False
     state.reorder(held.queue)
     state.capacity.forget(command.holder)
     state.ledger.revisions[held.queue] += 1
-    extras.drop(command.holder)
+    part = (command.holder, command.part)
+    extras.drop(part)
     if command.extra is not None:
-        extras.put(command.holder, held.queue, command.extra)
+        extras.put(part, held.queue, command.extra)
     state.requeue(events.UsageShrank(held.queue, ()))  # pending reservations may fit now
     extras.doubtful.add(held.queue)
     return True

@@ -156,7 +156,10 @@ def plan_record(plan: Plan) -> Json:
         "restored": plan.restored,
         "passed": {uid: (passed.workload.uid, passed.rule) for uid, passed in plan.passed.items()},
         "planned": plan.planned,
-        "resized": [(each.holder, each.extra.granted, each.extra.kept) for each in plan.resized],
+        "resized": [
+            (each.holder, each.extra.granted, each.extra.kept, *filter(None, (each.part,)))
+            for each in plan.resized
+        ],
         "refusals": plan.refusals,
     }
     recorded: Json = orjson.loads(

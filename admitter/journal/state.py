@@ -48,8 +48,8 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
         yield commands.Reserve(each.holder, *told)
         pods = ledger.pods(each.holder)
         yield commands.SetPods(each.holder, pods.alive, pods.left_over)
-    for holder, extra in ledger.extras:
-        yield commands.SetExtra(holder, extra)
+    for (holder, part), extra in ledger.extras:
+        yield commands.SetExtra(holder, extra, part)
     yield from _recorded(ledger, reservations)
     for kept in ledger.pending_reservations.values():
         yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from admitter.api.base import Problem
-from admitter.api.job_kind import MOST_POD_SETS, RESERVED, Injection, JobKind, PodSetsOf
+from admitter.api.job_kind import MOST_POD_SETS, RESERVED, Growth, Injection, JobKind, PodSetsOf
 from admitter.api.shapes import template_problem
 from admitter.kinds import KindError
 from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS, RUNTIME_PATCHES
-from admitter.kinds.containers import given_to
+from admitter.kinds.containers import checked, given_to
 from admitter.kinds.ended import done
 from admitter.kinds.expressions import Budget, Expression, ExpressionError
 from admitter.kinds.paths import MISSING, Json, Segment, get, segments, text, unknown
+from admitter.kinds.replicas import Replicas, of_element
 
 MOST_ELEMENTS: Final = 256
 """Elements of a list that `each` goes through: no Workload has that many pod sets."""
@@ -49,6 +50,7 @@ class FoundPodSet:
     place: tuple[Segment, ...] | None = None
     outside: tuple[tuple[str, tuple[Segment, ...]], ...] = ()  # fields of its spec elsewhere, and where
     ended: int = 0  # how many of them have ended for good
+    replicas: Replicas | None = None  # how their number changes; None: it can't while the object runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class State:
     ready: bool  # all of its pods are
     finished: str | None  # `Complete` or `Failed`
     message: str  # of its end
+    acted: bool = False  # whether its operator has acted on the object as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class CompiledKind:
         """
         around = self._surroundings(raw, related, budget or Budget())
         for n, refused in enumerate(self.spec.refused):
-            if self._truth(f"spec.refused[{n}].when", around):
+            if self.truth(f"spec.refused[{n}].when", around):
                 raise KindError(refused.message)
         found: list[FoundPodSet] = []
         for n, form in enumerate(self.spec.pod_sets):
@@ -132,14 +135,15 @@ class CompiledKind:
             KindError: an expression does not give what it should.
         """
         around = Around({"object": raw}, Budget())
-        succeeded = self._truth("spec.finished.succeeded", around)
-        failed = self._truth("spec.finished.failed", around)
+        succeeded = self.truth("spec.finished.succeeded", around)
+        failed = self.truth("spec.finished.failed", around)
         says = (succeeded or failed) and self.spec.finished.message is not None
         return State(
-            self._truth("spec.active", around),
-            self.spec.ready is not None and self._truth("spec.ready", around),
+            self.truth("spec.active", around),
+            self.spec.ready is not None and self.truth("spec.ready", around),
             "Complete" if succeeded else "Failed" if failed else None,
             self.text("spec.finished.message", around)[:_LONGEST_MESSAGE] if says else "",
+            self.spec.acted is not None and self.truth("spec.acted", around),
         )
 
     def _surroundings(self, raw: Json, related: Related, budget: Budget) -> Around:
@@ -173,7 +177,7 @@ class CompiledKind:
         except ExpressionError as error:
             raise self.error(field, str(error)) from error
 
-    def _truth(self, field: str, around: Around) -> bool:
+    def truth(self, field: str, around: Around) -> bool:
         value = self.given(field, around)
         if not isinstance(value, bool):
             raise self.error(field, f"gives {_shown(value)}, which is not true or false")
@@ -181,7 +185,7 @@ class CompiledKind:
 
     def applies(self, field: str, around: Around) -> bool:
         """Whether a condition that the JobKind may have holds, or is not there."""
-        return not self.has(field) or self._truth(field, around)
+        return not self.has(field) or self.truth(field, around)
 
     def text(self, field: str, around: Around) -> str:
         value = self.given(field, around)
@@ -238,6 +242,7 @@ class _Compiler:
         for field, source in (
             ("spec.active", spec.active),
             ("spec.ready", spec.ready),
+            ("spec.acted", spec.acted),
             ("spec.finished.succeeded", spec.finished.succeeded),
             ("spec.finished.failed", spec.finished.failed),
             ("spec.finished.message", spec.finished.message),
@@ -265,9 +270,17 @@ class _Compiler:
         if form.ended is not None:
             self._path(f"{field}.ended.path", form.ended.path)
             self._add(f"{field}.ended.of", form.ended.of, around)
+        if form.growth is not None:
+            self._growth(f"{field}.growth", form.growth, base, around)
         for m, added in enumerate(form.containers):
             self._add(f"{field}.containers[{m}].when", added.when, around)
             self._add(f"{field}.containers[{m}].resources", added.resources, around)
+
+    def _growth(self, field: str, form: Growth, base: tuple[Segment, ...], around: set[str]) -> None:
+        for name in ("replicas", "bound", *(("ending",) if form.ending is not None else ())):
+            self._path(f"{field}.{name}", getattr(form, name), base)
+        for name in ("pods", "when", "autoscales"):
+            self._add(f"{field}.{name}", getattr(form, name), around)
 
     def _path(self, field: str, path: str, base: tuple[Segment, ...] = ()) -> None:
         self._look_up(field, (*base, *segments(path)))
@@ -384,7 +397,17 @@ class _PodSets:
         stands = found is not MISSING or form.merge.keys() >= _WRITTEN
         place = path if path and stands and not self._is_related(path) else None
         ended = min(count, count // parts * ended)
-        return FoundPodSet(name, count, checked(made, path), place, outside, ended)
+        replicas = self._replicas(base, around) if place is not None else None
+        return FoundPodSet(name, count, checked(made, path), place, outside, ended, replicas)
+
+    def _replicas(self, base: tuple[Segment, ...], around: Around) -> Replicas | None:
+        """How the number of its replicas changes; None if it never does."""
+        form, field, kind = self._form.growth, f"{self._field}.growth", self._kind
+        if form is None:
+            return None
+        pods, grows = kind.number(f"{field}.pods", around), kind.applies(f"{field}.when", around)
+        autoscales = kind.truth(f"{field}.autoscales", around)
+        return of_element(form, self._at(base), base, pods, autoscales=autoscales, grows=grows)
 
     def _take(self, template: object, path: tuple[Segment, ...]) -> None:
         """Take what reading a template costs."""
@@ -464,23 +487,6 @@ class _PodSets:
             self._take(self._at(where), where)
             found.append(FoundPodSet(f"pods-{n}", count, checked(self._at(where), where), where))
         return found
-
-
-def checked(template: object, path: tuple[Segment, ...], *, whole: bool = True) -> Json:
-    """A pod template of which all fields that are read are what they have to be.
-
-    One that is not whole may lack containers, which stand elsewhere.
-
-    Raises:
-        KindError: they are not; the words name the field.
-    """
-    if template is MISSING:
-        raise KindError(f"{text(path)}: is missing")
-    wrong = template_problem(template, text(path), whole=whole)
-    if wrong is not None:
-        raise KindError(wrong)
-    assert isinstance(template, dict), "that was checked"
-    return template
 
 
 def _shown(value: object) -> str:

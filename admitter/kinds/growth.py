@@ -12,6 +12,7 @@ from admitter.api.job_kind import Injection, JobKind, JobKindSpec, PodSetsOf
 from admitter.kinds.beside import COMPONENTS, POD_SET_INFOS, RUNTIME_PATCHES
 from admitter.kinds.expressions import Expression, renamed
 from admitter.names import (
+    BOUNDS_ANNOTATION,
     CLUSTER_QUEUE_LABEL,
     COUNTED_ANNOTATION,
     FLAVORS_ANNOTATION,
@@ -144,9 +145,30 @@ class PodSetRules:
         within = {"object", "item", "key"} if self._is_map(form) else {"object", "item"}
         if form.object or not self._is_known(self._reads(form.when, form.count), within):
             return ""
-        new = renamed(count, {"item": element.new}, "new_")
-        old = renamed(count, {"object": "oldObject", "item": element.old}, "old_")
-        return element.all(f"({new}) <= ({old})")
+        new, old = self._both(count, element)
+        smaller = f"({new}) <= ({old})"
+        if form.growth is None or not self._is_known(self._reads(form.growth.pods, form.growth.when), within):
+            return element.all(smaller)
+        _, grew = self._both(form.growth.when or "true", element)
+        marks, same = f"{_bounds('object')} == {_bounds('oldObject')}", self._within_bound(form, element)
+        bounded = f"{_bounds('oldObject')} != ''"
+        return f"{marks} && " + element.all(f"({bounded} && ({grew}) ? {same} : {smaller})")
+
+    def _within_bound(self, form: PodSetsOf, element: _Element) -> str:
+        """That all is as it was by which replicas are counted, but for how many are asked for."""
+        assert form.growth is not None, "it has a bound"
+        free = self._reads(form.growth.when) | {("item", *steps(form.growth.replicas))}
+        read = self._reads(form.count, form.growth.pods) - free
+        own = {path[1:] for path in read if path[0] == "item"} | {steps(form.growth.bound)}
+        same = [_equal(element.new, element.old, path) for path in sorted(own)]
+        same += [_equal("object", "oldObject", path[1:]) for path in sorted(read) if path[0] == "object"]
+        return " && ".join(same)
+
+    @staticmethod
+    def _both(source: str, element: _Element) -> tuple[str, str]:
+        """What an expression gives of an element as it is, and as it was."""
+        new = renamed(source, {"item": element.new}, "new_")
+        return new, renamed(source, {"object": "oldObject", "item": element.old}, "old_")
 
     def _same(self, form: PodSetsOf, element: _Element | None, *, counted: bool) -> Iterator[str]:
         """That the pods are described as before, but for their number if that is compared."""
@@ -274,6 +296,11 @@ def _requests_little(template: str) -> Callable[[str], str]:
     )
     path = (*steps(template), "spec", "containers")
     return lambda place: f"{elements(place, path, of_map=False)}.exists(c, {little})"
+
+
+def _bounds(root: str) -> str:
+    """What an object remembers of the bounds that its user wrote; empty if the controller has set none."""
+    return f"{root}.metadata.?annotations[?'{BOUNDS_ANNOTATION}'].orValue('')"
 
 
 def _equal(new: str, old: str, path: _Path) -> str:

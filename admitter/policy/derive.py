@@ -26,6 +26,7 @@ from admitter.policy.growing import living, most
 from admitter.policy.held import held
 from admitter.policy.injection import original_template
 from admitter.policy.priorities import CLASS_FIELD, pods_class, priority_of
+from admitter.policy.replicas import is_bounded
 from admitter.quantities.amounts import InvalidQuantityError
 
 
@@ -76,7 +77,9 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
         return False
     admitted = {each.name: each for each in workload.admission.pod_sets}
     counts, least, extra = held(workload), least_wanted(job), living(workload)
-    if any(name not in counts or count > counts[name] + extra for name, count in least.items()):
+    if any(name not in counts or n > counts[name] + extra.get(name, 0) for name, n in least.items()):
+        return False
+    if not is_bounded(workload, job):
         return False
     if not job.suspended or job.selects_itself:
         return not job.suspended

@@ -9,7 +9,7 @@ from dataclasses import replace
 from admitter.cache.parallelism import number
 from admitter.cache.resize_status import ResizeStatus, resize_of
 from admitter.cache.views import JobView, Json, WorkloadView
-from admitter.engine.model import Admission, Usage
+from admitter.engine.model import Admission, Assignment, FlavorResource, Usage
 from admitter.engine.quota.extras import Extra
 from admitter.names import GRANTED_PARALLELISM_ANNOTATION, MAX_PARALLELISM_ANNOTATION, PARALLELISM_ANNOTATION
 from admitter.policy.fewer_pods import annotated_pods
@@ -53,20 +53,26 @@ def admitted_pods(admission: Admission) -> int:
     return sum(each.count for each in admission.pod_sets)
 
 
-def living(workload: WorkloadView) -> int:
-    """How many extra pods of a Workload may live."""
-    resize = resize_of(workload)
-    if resize is None or workload.admission is None:
-        return 0
-    return max(0, resize.granted - admitted_pods(workload.admission))
+def living(workload: WorkloadView) -> dict[str, int]:
+    """How many extra pods of each pod set of a Workload may live."""
+    resize, admission = resize_of(workload), workload.admission
+    if resize is None or admission is None:
+        return {}
+    if not resize.parts:
+        return {each.name: max(0, resize.granted - admitted_pods(admission)) for each in admission.pod_sets}
+    granted = {name: part.granted for name, part in resize.parts}
+    return {each.name: max(0, granted.get(each.name, 0) - each.count) for each in admission.pod_sets}
 
 
 def extra_usage(workload: WorkloadView) -> Usage:
     """What the extra pods of a Workload use that holds quota."""
-    pods = living(workload)
-    if not pods or workload.admission is None:
-        return ()
-    return tuple((key, amount * pods) for key, amount in _of_one(workload.admission))
+    sums: dict[FlavorResource, int] = {}
+    for name, pods in living(workload).items():
+        assert workload.admission is not None
+        pod_set = next(each for each in workload.admission.pod_sets if each.name == name)
+        for key, amount in of_one(workload.admission, pod_set) if pods else ():
+            sums[key] = sums.get(key, 0) + amount * pods
+    return tuple(sums.items())
 
 
 def shrinks(workload: WorkloadView) -> bool:
@@ -93,7 +99,7 @@ def extra_of(workload: WorkloadView, job: JobView | None, *, pauses: bool = Fals
     if granted <= 0 and could <= 0:
         return None
     since = max(workload.since, resize.changed if resize is not None else 0.0)
-    return Extra(_of_one(workload.admission), base, max(granted, could), granted, kept, since)
+    return Extra(_each(workload.admission), base, max(granted, could), granted, kept, since)
 
 
 def at_admission(admission: Admission, job: JobView, now: float) -> Extra | None:
@@ -105,17 +111,20 @@ def at_admission(admission: Admission, job: JobView, now: float) -> Extra | None
         could = (most(job) or 0) - base
     except InvalidQuantityError:
         return None
-    return Extra(_of_one(admission), base, could, since=now) if could > 0 else None
+    return Extra(_each(admission), base, could, since=now) if could > 0 else None
 
 
-def _of_one(admission: Admission) -> Usage:
-    """What one pod of an admission uses."""
-    sums: dict[tuple[str, str], int] = {}
-    for each in admission.pod_sets:
-        flavors = dict(each.flavors)
-        for resource, amount in each.usage:
-            key = (admission.pool or flavors[resource], resource)
-            sums[key] = sums.get(key, 0) + amount // max(1, each.count)
+def _each(admission: Admission) -> Usage:
+    """What one more pod of a Job uses."""
+    return of_one(admission, admission.pod_sets[0]) if admission.pod_sets else ()
+
+
+def of_one(admission: Admission, pod_set: Assignment) -> Usage:
+    """What one pod of a pod set uses."""
+    flavors, sums = dict(pod_set.flavors), dict[FlavorResource, int]()
+    for resource, amount in pod_set.usage:
+        key = (admission.pool or flavors[resource], resource)
+        sums[key] = sums.get(key, 0) + amount // max(1, pod_set.count)
     return tuple(sums.items())
 
 
@@ -177,7 +186,7 @@ def words(resize: ResizeStatus, base: int) -> str:
     """How many pods a Workload runs, in words."""
     extra = max(0, resize.granted - base)
     if resize.shrinks:
-        return f"runs with {resize.wanted} pods; {resize.granted - resize.wanted} extra pods have to end"
+        return f"runs with {resize.target} pods; {resize.granted - resize.target} extra pods have to end"
     if not extra:
         return f"runs with {base} pods, and could use {resize.wanted}"
     return f"runs with {resize.granted} pods, {extra} of them extra: these go first"

@@ -17,6 +17,7 @@ from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Assignment, Flavor, Toleration
 from admitter.kinds.paths import Change, merge_patch, merged
 from admitter.policy.fewer_pods import lowering
+from admitter.policy.replicas import bounding
 
 
 def original_template(job: JobView, pod_set: PodSetView) -> Json:
@@ -82,7 +83,8 @@ def start_patch(
         changes.append((("spec",), fields))
     if job.eviction_time:
         annotations[names.EVICTION_TIME_ANNOTATION] = None
-    return patch_of(job, annotations, changes, raw)
+    noted, bounds = bounding(job, admission)
+    return patch_of(job, annotations | noted, [*changes, *bounds], raw)
 
 
 def needs_object(job: JobView) -> bool:
@@ -90,7 +92,8 @@ def needs_object(job: JobView) -> bool:
     if job.resource.injection is not Injection.TEMPLATES:
         return True
     places = (place for each in job.sets for place in (each.place or (), *(at for _, at in each.outside)))
-    return any(isinstance(step, int) for place in places for step in place)
+    fields = (place for each in job.sets if each.replicas is not None for place in each.replicas.places)
+    return any(isinstance(step, int) for place in (*places, *fields) for step in place)
 
 
 def patch_of(job: JobView, annotations: Json, changes: list[Change], raw: Json | None) -> Json:

@@ -19,7 +19,7 @@ from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.extras import Extra
-from admitter.policy import growing, held, pod_groups
+from admitter.policy import growing, held, pod_groups, replicas
 from admitter.policy.gate import Gate, Waiting
 from admitter.quantities.amounts import InvalidQuantityError
 
@@ -80,7 +80,7 @@ class Intake:
             if is_given_back(workload):
                 self._engine.apply(commands.ReturnReservation(uid))
             self._reserve(workload, job, workload.admission)
-            self._grow(workload, growing.extra_of(workload, job, pauses=pauses))
+            self._grow(workload, self._extras(workload, job, pauses=pauses))
             return None
         self._engine.apply(commands.Release(uid))
         if workload.finished:
@@ -104,8 +104,10 @@ class Intake:
             self._engine.apply(commands.ReturnReservation(workload.uid))
         self._engine.apply(commands.Withdraw(workload.uid))
         self._engine.apply(commands.SetPods(workload.uid, ()))
-        known = self._engine.ledger.extras.get(workload.uid)
-        self._grow(workload, growing.orphaned(known) if known is not None and known.granted else None)
+        extras, uid = self._engine.ledger.extras, workload.uid
+        known = {part: extra for part in extras.parts(uid) if (extra := extras.get(uid, part)) is not None}
+        left = {part: growing.orphaned(extra) for part, extra in known.items() if extra.granted}
+        self._grow(workload, left)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
         try:
@@ -131,10 +133,18 @@ class Intake:
             self._go(workload, admission)
         self._set_pods(workload)
 
-    def _grow(self, workload: WorkloadView, extra: Extra | None) -> None:
-        """Take in what a Workload may run beyond its admission: nothing, of most."""
-        if extra is not None or self._engine.ledger.extras.get(workload.uid) is not None:
-            self._engine.apply(commands.SetExtra(workload.uid, extra))
+    @staticmethod
+    def _extras(workload: WorkloadView, job: JobView | None, *, pauses: bool) -> dict[str, Extra]:
+        """What a Workload may run beyond its admission, by pod set: nothing, of most."""
+        if sort_of((workload.job or ("", ""))[0]):
+            return replicas.extras_of(workload, job, pauses=pauses)
+        extra = growing.extra_of(workload, job, pauses=pauses)
+        return {"": extra} if extra is not None else {}
+
+    def _grow(self, workload: WorkloadView, extras: dict[str, Extra]) -> None:
+        known = self._engine.ledger.extras.parts(workload.uid)
+        for part in dict.fromkeys((*known, *extras)):
+            self._engine.apply(commands.SetExtra(workload.uid, extras.get(part), part))
 
     def _go(self, workload: WorkloadView, admission: Admission) -> None:
         """The eviction of a Workload has started; if it was preempted, planned use no longer counts it."""

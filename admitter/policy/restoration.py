@@ -9,6 +9,7 @@ from admitter import names
 from admitter.api.job_kind import Injection
 from admitter.cache.views import JobView, Json
 from admitter.policy.injection import into_templates, original_template, patch_of, recorded
+from admitter.policy.replicas import unbounding
 
 
 def restoration(job: JobView, raw: Json | None) -> Json:
@@ -23,7 +24,9 @@ def restoration(job: JobView, raw: Json | None) -> Json:
             spec["tolerations"] = original["tolerations"] or None
         marks = {part: dict.fromkeys(found) for part, found in each.marks.items() if found}
         templates[each.name] = {"metadata": marks, "spec": spec}
-    return patch_of(job, {names.INJECTED_ANNOTATION: None}, [*into_templates(job, templates, raw)], raw)
+    noted, bounds = unbounding(job)
+    changes = [*into_templates(job, templates, raw), *bounds]
+    return patch_of(job, {names.INJECTED_ANNOTATION: None, **noted}, changes, raw)
 
 
 def child_restoration(job: JobView, child: JobView) -> Json:

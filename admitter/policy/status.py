@@ -298,7 +298,11 @@ def now_changed(resize: ResizeStatus, now: datetime) -> ResizeStatus:
 
 def _resize(workload: WorkloadView, resize: ResizeStatus) -> Json:
     assert workload.admission is not None
-    said = {"wanted": resize.wanted, "granted": resize.granted, "changedAt": timestamp(at(resize.changed))}
+    said: Json = {"wanted": resize.wanted, "granted": resize.granted}
+    said["changedAt"] = timestamp(at(resize.changed))
+    if resize.parts:
+        parts = ((name, {"wanted": part.wanted, "granted": part.granted}) for name, part in resize.parts)
+        said["podSets"] = [{"name": name, **fields} for name, fields in parts]
     if workload.evict_at is not None:
         return {"resize": said}  # its message tells of that
     return {"resize": said, "message": resize_words(resize, admitted_pods(workload.admission))}

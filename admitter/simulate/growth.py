@@ -23,7 +23,7 @@ def carry_out(engine: Engine, items: Mapping[str, Item], resized: Iterable[Resiz
     for each in resized:
         extra = each.extra
         if extra.kept < extra.granted:
-            engine.apply(SetExtra(each.holder, replace(extra, granted=extra.kept)))
+            engine.apply(SetExtra(each.holder, replace(extra, granted=extra.kept), each.part))
         item = items.get(each.holder)
         if item is not None:
             yield item

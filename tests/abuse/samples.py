@@ -263,12 +263,14 @@ def stored(plural: str) -> Json:
             assigned = {"name": "main", "count": 1, "flavors": {"cpu": QUEUE}, "usage": {"cpu": "1"}}
             admission = {"clusterQueue": QUEUE, "podSets": [assigned], "epoch": 1}
             other: Json = {"namespace": "sample", "name": "other", "uid": "u2", "admission": admission}
+            sizes = {"wanted": 2, "granted": 2}
             made["status"] = {
                 "state": "Admitted",
                 "admission": admission,
                 "preemption": other | {"evictAt": _TIME, "generation": 1},
                 "place": {"generation": 1, "admission": admission},
                 "backOff": {"count": 1, "until": _TIME},
+                "resize": sizes | {"changedAt": _TIME, "podSets": [sizes | {"name": "main"}]},
                 "conditions": [condition | {"type": "QuotaReserved"}, condition | {"type": "Preempted"}],
             }
         case "queuedpods":

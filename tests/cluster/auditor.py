@@ -25,6 +25,15 @@ def whole(quantity: str) -> float:
     return thousandths(quantity) / 1000
 
 
+def extra_pods(status: Mapping[str, Any]) -> dict[str, int]:
+    """How many pods of each pod set may live beyond an admission, by the status of its Workload."""
+    counts = {each["name"]: each["count"] for each in status["admission"]["podSets"]}
+    resize = status.get("resize", {})
+    if "podSets" not in resize:  # a Job, with one pod set
+        return dict.fromkeys(counts, max(0, resize.get("granted", 0) - sum(counts.values())))
+    return {each["name"]: max(0, each["granted"] - counts[each["name"]]) for each in resize["podSets"]}
+
+
 class Books:
     """What Workloads hold, added up from what the API says of each, and compared with limits at every change.
 
@@ -66,11 +75,10 @@ class Books:
             self.admissions[name] += 1
         use: Counter[Use] = Counter()
         held = {each["name"]: each["count"] for each in status.get("held", ())}
-        granted = status.get("resize", {}).get("granted", 0)  # with extra pods, of a Job with one pod set
-        extra = max(0, granted - sum(each["count"] for each in admission["podSets"]))
+        extra = extra_pods(status)
         for pod_set in admission["podSets"]:
             count = max(1, pod_set["count"])
-            pods = held.get(pod_set["name"], count) + extra
+            pods = held.get(pod_set["name"], count) + extra.get(pod_set["name"], 0)
             for resource, quantity in pod_set["usage"].items():
                 use[pod_set["flavors"][resource], resource] += whole(quantity) / count * pods
         self._holding[name] = use

@@ -109,7 +109,7 @@ RAY_CLUSTER = Kind(
     ("headgroup", "small"),
     (1, 2),
     lambda *names, **more: [ray_cluster(*names, **more)],
-    "/spec/workerGroupSpecs/0/replicas",
+    "/spec/workerGroupSpecs/0/maxReplicas",
     f"so spec.workerGroupSpecs can't grow: {REMEDY}",
     frozenset({"job", "jobset"}),
     ends=False,

@@ -11,7 +11,7 @@ from rich.console import Console
 from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome, install_kinds
 from admitter.install.kinds import AUTO, chosen_for, installed_for, shipped
-from admitter.names import CONTROLLER_USER, WORKLOAD_LABEL
+from admitter.names import BOUNDS_ANNOTATION, CONTROLLER_USER, WORKLOAD_LABEL
 from admitter.sandbox.cluster import Cluster, KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.operators.definitions import OPERATORS, chosen
@@ -107,6 +107,31 @@ def test_a_ray_cluster_that_was_admitted_grows_in_none_of_its_groups(described: 
     with pytest.raises(KubectlError, match="can't describe other pods"):
         change(autoscaler)
     assert change(replaced(f"{group}/maxReplicas", 1))["spec"]["workerGroupSpecs"][0]["maxReplicas"] == 1
+
+
+def test_a_ray_cluster_with_a_bound_may_be_asked_for_more_replicas_and_for_nothing_else(
+    described: ControlPlane,
+) -> None:
+    change, group = start(described, ray_cluster("default", "bounded")), "/spec/workerGroupSpecs/0"
+    grows, mark = f"so spec.workerGroupSpecs can't grow: {REMEDY}", "/metadata/annotations"
+    unbounded = {"op": "add", "path": mark, "value": {BOUNDS_ANNOTATION: '{"small":{"bound":8}}'}}
+    with pytest.raises(KubectlError, match=grows):
+        change([unbounded])
+    change([unbounded, *replaced(f"{group}/maxReplicas", 2)], f"--as={CONTROLLER_USER}")
+    asked = change(replaced(f"{group}/replicas", 5))["spec"]["workerGroupSpecs"][0]
+    assert (asked["replicas"], asked["maxReplicas"]) == (5, 2)
+    for path in (f"{group}/maxReplicas", f"{group}/minReplicas"):
+        with pytest.raises(KubectlError, match=grows):
+            change(replaced(path, 1))
+    with pytest.raises(KubectlError, match=grows):
+        change([{"op": "add", "path": f"{group}/numOfHosts", "value": 2}])
+    with pytest.raises(KubectlError, match=grows):
+        change([{"op": "remove", "path": f"{mark}/{BOUNDS_ANNOTATION.replace('/', '~1')}"}])
+    ending = {"op": "add", "path": f"{group}/scaleStrategy", "value": {"workersToDelete": ["a"]}}
+    assert change([ending])["spec"]["workerGroupSpecs"][0]["scaleStrategy"] == ending["value"]
+    assert change([{"op": "add", "path": f"{group}/suspend", "value": True}])["spec"]["suspend"] is False
+    with pytest.raises(KubectlError, match=grows):
+        change(replaced(f"{group}/suspend", False))
 
 
 def test_a_train_job_that_was_admitted_gets_no_patch_of_its_runtime(described: ControlPlane) -> None:

@@ -13,6 +13,7 @@ from admitter.client.errors import NotFoundError, UnreadableError
 from admitter.client.transport import Transport
 from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.jobs import Jobs
+from admitter.controllers.workload.resizes import Resizes
 from admitter.kinds.registry import Kinds
 from admitter.names import JOB_LABEL, QUEUE_LABEL
 from tests.apiserver.experiments import GROUP, job_kind
@@ -35,7 +36,8 @@ class Scene:
         self.describe()
         parts, transport = cast("Any", None), cast("Transport", self)
         held = HeldPods(self.world, transport, clock)
-        self.jobs = Jobs(self.world, parts, parts, parts, parts, held, parts, transport)
+        resizes = Resizes(self.world, transport, parts, clock)
+        self.jobs = Jobs(self.world, parts, parts, parts, parts, held, resizes, transport)
 
     def describe(self) -> None:
         """The objects are read anew, by a JobKind that has just changed."""

@@ -50,6 +50,24 @@ def one(cpus: str = "8", preemption: PreemptionPolicy = NO_PREEMPTION) -> Engine
     return engine(flavor("any"), queue("q", {"cpu": {"any": cpus}}, preemption=preemption))
 
 
+def test_pod_sets_grow_and_shrink_by_themselves_each_in_proportion_to_what_was_admitted() -> None:
+    made = one("12")
+    sets = (pods(2, name="small", cpu="1"), pods(1, name="big", cpu="2"))
+    known = workload("tune", *sets, queue="q")
+    made.apply(Reserve("tune", use("q", "any", cpu="4"), known, 0.0))
+    for part, base, size in (("small", 2, 1), ("big", 1, 2)):
+        made.apply(SetExtra("tune", Extra(((CPU, 1000 * size),), base, 9, since=0.0), part))
+    plan = made.cycle(SOON)
+    assert {each.part: each.extra.granted for each in plan.resized} == {"small": 4, "big": 2}
+    assert dict(made.ledger.used("q")) == {CPU: 12000}
+    made.apply(Submit(workload("next", pods(1, cpu="3"), queue="q", created=40.0)))
+    plan = made.cycle(40.0)
+    assert {each.part: each.extra.kept for each in plan.resized} == {"small": 3, "big": 1}
+    made.apply(Release("tune"))
+    assert list(made.ledger.extras) == []
+    assert dict(made.ledger.used("q")) == {}
+
+
 def test_it_grows_into_idle_quota_when_its_time_has_come() -> None:
     made = one()
     grows(made, "sweep", 6, base=4)

@@ -77,8 +77,12 @@ def _nothing_shrinks(patch: pytest.MonkeyPatch) -> None:
 def _all_shrink(patch: pytest.MonkeyPatch) -> None:
     def shrink(made: Growth) -> list[Resizing]:
         extras = made._extras
-        found = ((uid, extras.get(uid)) for uid in extras.granted(made._members))
-        return [Resizing(uid, replace(extra, kept=0)) for uid, extra in found if extra and extra.kept]
+        found = ((part, extras.get(*part)) for part in extras.granted(made._members))
+        return [
+            Resizing(part[0], replace(extra, kept=0), part[1])
+            for part, extra in found
+            if extra and extra.kept
+        ]
 
     patch.setattr(Growth, "_shrink", shrink)
 

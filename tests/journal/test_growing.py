@@ -29,3 +29,24 @@ def test_growth_and_shrinking_are_written_and_replayed(tmp_path: Path) -> None:
     written = [line["plan"]["resized"] for _, line in lines(path) if "resized" in line.get("plan", {})]
     assert written == [[["w0001", 2, 2]], [["w0001", 2, 1]]]
     assert replay(path).difference is None
+
+
+def test_so_it_is_of_pod_sets_that_grow_by_themselves(tmp_path: Path) -> None:
+    with recorded(tmp_path) as made:
+        asks(made, 1, cores=1)
+        made.cycle(1)
+        for part, pods in (("small", 1), ("big", 2)):
+            usage = ((("default", "cpu"), 1000 * pods),)
+            made.apply(SetExtra("w0001", Extra(usage, 1, 9, since=1.0), part))
+        assert [(each.part, each.extra.granted) for each in made.cycle(31).resized] == [
+            ("small", 1),
+            ("big", 1),
+        ]
+        again = Engine()
+        for command in known(made._state):
+            again.apply(command)
+        assert list(again.ledger.extras) == list(made.ledger.extras)
+    (path,) = files(tmp_path)
+    (written,) = [line["plan"]["resized"] for _, line in lines(path) if "resized" in line.get("plan", {})]
+    assert written == [["w0001", 1, 1, "small"], ["w0001", 1, 1, "big"]]
+    assert replay(path).difference is None

@@ -14,6 +14,7 @@ from tests.kinds.described import ROOT, Json, counts, example, kind_of, pod_sets
 MEBI = 2**20
 CPU, MEMORY = "cpu", "memory"
 DYNAMIC = "spark.dynamicAllocation.enabled"
+AUTOSCALED: Json = {"enableInTreeAutoscaling": True, "workerGroupSpecs": [{"replicas": 1, "maxReplicas": 2}]}
 LIMITED: Json = {"groupName": "g", "template": template(), "replicas": 0, "minReplicas": 4, "maxReplicas": 4}
 
 
@@ -332,9 +333,12 @@ def test_the_priority_class() -> None:
 @pytest.mark.parametrize(
     ("kind", "path", "value", "words"),
     [
-        ("RayCluster", "spec.workerGroupSpecs.0.maxReplicas", 9, "would let it grow beyond its replicas"),
+        ("RayCluster", "spec.workerGroupSpecs.0.maxReplicas", 9, None),
         ("RayCluster", "spec.workerGroupSpecs.0", LIMITED, None),
-        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED | {"maxReplicas": 5}, "beyond its replicas"),
+        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED | {"minReplicas": 0}, "no flavor is chosen for it"),
+        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED | {"minReplicas": 0, "maxReplicas": 0}, None),
+        ("RayCluster", "spec.workerGroupSpecs.0", LIMITED | {"minReplicas": 0, "suspend": True}, None),
+        ("RayJob", "spec.rayClusterSpec", AUTOSCALED, "would let it grow beyond its replicas"),
         ("RayJob", "spec.rayClusterSpec.enableInTreeAutoscaling", True, None),
         ("RayJob", "spec.shutdownAfterJobFinishes", False, "set spec.shutdownAfterJobFinishes to true"),
         ("RayJob", "spec.clusterSelector", {"a": "b"}, "a cluster of its own"),

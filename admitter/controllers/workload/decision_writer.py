@@ -5,14 +5,14 @@ Previous step: a cycle has decided (`workload.admission`). Next step: the admitt
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
 from admitter.cache.preemption_status import PreemptionStatus
-from admitter.cache.resize_status import resize_of
+from admitter.cache.resize_status import ResizeStatus, resize_of
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
@@ -33,10 +33,10 @@ from admitter.controllers.workload.reservation_writer import ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.controllers.workload.writes import REFUSED_SECONDS, StatusWrites
 from admitter.engine import model
-from admitter.engine.growth import Resizing
 from admitter.engine.model import Admission
+from admitter.engine.quota.extras import Extra
 from admitter.engine.tree_cycle import Plan, PlannedEviction
-from admitter.policy import status
+from admitter.policy import replicas, status
 from admitter.policy.gate import Gate
 from admitter.policy.growing import decided
 from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
@@ -86,10 +86,12 @@ class DecisionWriter:
             generation = self.reservations.generation(preemptor, keys[preemptor])
             work = self._evict(keys[uid], eviction, generation, self.feed.writing.get(uid))
             self._begin(group, uid, work, "to evict")
-        for resizing in plan.resized:
-            uid = resizing.holder
+        resized: dict[str, dict[str, Extra]] = {}
+        for each in plan.resized:
+            resized.setdefault(each.holder, {})[each.part] = each.extra
+        for uid, extras in resized.items():
             earlier = self.feed.writing.get(uid)
-            self._begin(group, uid, self._resize(keys.get(uid), resizing, earlier), "to resize")
+            self._begin(group, uid, self._resize(keys.get(uid), uid, extras, earlier), "to resize")
 
     def amend(self, group: asyncio.TaskGroup, victim: WorkloadView, by: PreemptionStatus | None) -> None:
         """Begin to write the new preemptor of a pending eviction; None: that the eviction is cancelled."""
@@ -149,33 +151,42 @@ class DecisionWriter:
         if limit.words:
             self.reasons.tell_limit(view, limit.words)
 
-    async def _resize(self, key: Key | None, resizing: Resizing, earlier: asyncio.Task[None] | None) -> None:
+    async def _resize(
+        self, key: Key | None, uid: str, extras: Mapping[str, Extra], earlier: asyncio.Task[None] | None
+    ) -> None:
         """Write how many pods a Workload may run, once what is being written of it is; the Job comes next."""
-        uid = resizing.holder
         if key is None:
             return  # it is gone
         if earlier is not None:
             await asyncio.wait([earlier])
         try:
             async with self.writes.slots:
-                await self._write_resize(key, resizing)
+                await self._write_resize(key, uid, extras)
             self.reasons.failures.over(key, NOT_RESIZED)
         except ClusterError as error:
             await self._failed(NOT_RESIZED, key, uid, error, holds=True)
         finally:
             self.feed.settle(key, uid)
 
-    async def _write_resize(self, key: Key, resizing: Resizing) -> None:
+    async def _write_resize(self, key: Key, uid: str, extras: Mapping[str, Extra]) -> None:
         view = self.world.workloads.get(key)
-        if view is None or view.uid != resizing.holder or view.admission is None or view.evicting:
+        if view is None or view.uid != uid or view.admission is None or view.evicting:
             return
         term = self.world.shards.epoch_of(view.admission.queue)
-        resize = decided(view.admission, resizing.extra)
-        now = resize_of(view)
-        if term is None or (resize.shrinks and (now is None or now.granted != resize.granted)):
+        resize = self._decided(view, extras)
+        if term is None or resize is None:
             return  # another process decides; or what was to shrink was never written
         body = status.resized(view, resize, term, self.writes.now())
         await self.writes.patch(view, body, IN_TIME)
+
+    def _decided(self, view: WorkloadView, extras: Mapping[str, Extra]) -> ResizeStatus | None:
+        """What `status.resize` is to say; None if what was decided is about something else than there is."""
+        assert view.admission is not None
+        whole = extras.get("")
+        if whole is None:
+            return replicas.decided(view, self.world.job_of(view.key), extras)
+        resize, now = decided(view.admission, whole), resize_of(view)
+        return None if resize.shrinks and (now is None or now.granted != resize.granted) else resize
 
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None

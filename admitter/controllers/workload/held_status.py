@@ -71,7 +71,7 @@ class HeldPods:
 
     def _lowered(self, job: JobView, workload: WorkloadView) -> _Lowered | None:
         resize = resize_of(workload)
-        if resize is not None:
+        if resize is not None and not resize.parts:  # the grants of parts are lowered by `workload.bounds`
             return self._with_extra(job, workload, awaited=resize.shrinks)
         if not any(held.held(workload).values()):
             return None

@@ -124,6 +124,7 @@ class Jobs:
             gone = await self._newest(workload) is None
             if gone and not self.world.unknown_kind(workload.job[0], workload.group):  # as above, by now
                 self.held.forget(workload.uid)
+                self.resizes.forget(workload.uid)
                 await delete_workload(workload, self.transport)
         elif not workload.finished:
             await self.eviction.converge(await self._valued(workload), None)
@@ -222,6 +223,7 @@ class Jobs:
         elif workload.admission is None:
             await self._waiting(job, workload)
         elif workload.evicting or self.eviction.wanted(workload) is not None:
+            self.resizes.forget(workload.uid)
             await self.eviction.converge(workload, job)
         elif not await self.eviction.ready.note(workload):
             await self._admitted(job, workload)
@@ -372,6 +374,7 @@ class Jobs:
         self, job: JobView, workload: WorkloadView, reason: FinishedReason, message: str
     ) -> None:
         self.held.forget(workload.uid)
+        self.resizes.forget(workload.uid)
         if not job.resource.proves:
             await self.eviction.count_pods(workload)
         body = status.finished(workload, reason, message, self.eviction.grace.clock())

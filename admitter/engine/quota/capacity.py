@@ -120,7 +120,7 @@ class Capacity:
         """Say of extra pods, those that are there and those that come, that they are over quota."""
         known = {excess.reservation.holder: excess for excess in standing.excesses}
         for reservation in found:
-            if not self._extra(reservation.holder):
+            if not self._ledger.extras.has(reservation.holder):
                 continue
             alive = self._ledger.pods(reservation.holder).alive
             places = _count(reservation)
@@ -133,11 +133,6 @@ class Capacity:
         by_age = sorted(known.values(), key=lambda excess: excess.newest, reverse=True)
         standing.excesses[:] = by_age
 
-    def _extra(self, holder: str) -> int:
-        """How many extra pods of a workload may live."""
-        extra = self._ledger.extras.get(holder)
-        return extra.granted if extra is not None else 0
-
     def _places_of(self, reservation: Reservation) -> tuple[Places, ...]:
         """The places of a reservation, worked out when it or its pods have changed."""
         pods = self._ledger.pods(reservation.holder)
@@ -147,7 +142,7 @@ class Capacity:
         # It is worked out anew when it comes to have extra pods: `set_extra` forgets it.
         own = (
             Pods(pods.alive[: _count(reservation)], pods.left_over)
-            if self._extra(reservation.holder)
+            if self._ledger.extras.has(reservation.holder)
             else pods
         )
         made = tuple(_places(reservation, own))

@@ -286,7 +286,7 @@ class Ledger:
             if not in_queue:
                 del self._in_queue[reservation.queue]
             self.real.add(reservation.queue, reservation.usage, -1)
-            self.extras.drop(holder)
+            self.extras.drop_all(holder)
             if self._evicting.pop(holder, None) is None:
                 self._line_up(reservation, -1)
                 self._plan(reservation, -1)

@@ -118,7 +118,8 @@ class DemoCluster:
                 self._pods.start(view, job.name, event.time, after if after is not None else 20.0)
             case "Resized":
                 assert view.admission is not None
-                self._pods.resize(uid, growing.admitted_pods(view.admission) + growing.living(view))
+                extra = sum(growing.living(view).values())
+                self._pods.resize(uid, growing.admitted_pods(view.admission) + extra)
             case "Preempted" | "Evicted":
                 self._pods.stop(uid)
             case "Finished":

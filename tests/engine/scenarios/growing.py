@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.growth import Resizing
-from admitter.engine.model import Admission, FlavorResource, Usage
+from admitter.engine.model import Admission, Assignment, FlavorResource, Usage
 from admitter.engine.quota.extras import GROWTH_SECONDS, Extra
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario
@@ -26,7 +26,7 @@ def with_growth(case: Scenario) -> Scenario:
     calm = all(isinstance(step.event, cases.Arrive) for step in case.steps)
     for place, step in enumerate(case.steps):
         event = step.event
-        if isinstance(event, cases.Arrive) and len(event.workload.pod_sets) == 1 and random.random() < 0.6:
+        if isinstance(event, cases.Arrive) and random.random() < 0.6:
             extra[event.workload.uid] = random.randint(1, 4)
         steps.append(step)
         if not calm and place > 2 and random.random() < 0.15:
@@ -35,9 +35,14 @@ def with_growth(case: Scenario) -> Scenario:
     return replace(case, steps=tuple(steps), extra=extra, spans=spans)
 
 
-def each_of(admission: Admission) -> Usage:
-    """What one pod of an admission with one pod set uses."""
-    pod_set = admission.pod_sets[0]
+def parts_of(admission: Admission) -> dict[str, Assignment]:
+    """What grows of a workload by itself: each pod set if it has several."""
+    one = len(admission.pod_sets) == 1
+    return {"" if one else each.name: each for each in admission.pod_sets}
+
+
+def each_of(admission: Admission, pod_set: Assignment) -> Usage:
+    """What one pod of a pod set uses."""
     sums: Counter[FlavorResource] = Counter()
     for resource, amount in pod_set.usage:
         flavor = admission.pool or dict(pod_set.flavors)[resource]
@@ -45,10 +50,10 @@ def each_of(admission: Admission) -> Usage:
     return tuple(sums.items())
 
 
-def used(sums: dict[str, dict[FlavorResource, int]], running: Running, pods: int) -> None:
+def used(sums: dict[str, dict[FlavorResource, int]], running: Running, pods: int, part: str = "") -> None:
     """Add what so many extra pods hold to what queues use."""
     queue = sums.setdefault(running.admission.queue, {})
-    for key, amount in running.extra.use(pods) if running.extra is not None else ():
+    for key, amount in running.extra[part].use(pods):
         queue[key] = queue.get(key, 0) + amount
 
 
@@ -56,7 +61,8 @@ def real(world: World) -> dict[str, dict[FlavorResource, int]]:
     """What runs uses, with all extra pods."""
     sums = world.use(world.running)
     for running in world.running.values():
-        used(sums, running, running.extra.granted if running.extra is not None else 0)
+        for part, extra in running.extra.items():
+            used(sums, running, extra.granted, part)
     return sums
 
 
@@ -64,8 +70,9 @@ def begin(play: "Play", uid: str) -> None:
     """A workload is admitted; some could use more pods."""
     most, running = play.scenario.extra.get(uid, 0), play.world.running[uid]
     if most:
-        base = running.admission.pod_sets[0].count
-        running.extra = Extra(each_of(running.admission), base, most, since=_since(play, uid))
+        for part, each in parts_of(running.admission).items():
+            usage = each_of(running.admission, each)
+            running.extra[part] = Extra(usage, each.count, most, since=_since(play, uid))
         tell(play, play.engine, uid)
 
 
@@ -77,17 +84,15 @@ def _since(play: "Play", uid: str) -> float:
 
 def tell(play: "Play", engine: Engine, uid: str) -> None:
     """Make an engine know what extra pods a workload has."""
-    extra = play.world.running[uid].extra
-    if extra is not None:
-        engine.apply(commands.SetExtra(uid, extra))
+    for part, extra in play.world.running[uid].extra.items():
+        engine.apply(commands.SetExtra(uid, extra, part))
 
 
 def take(play: "Play", resized: list[Resizing], *, lost: bool) -> bool:
     """What the engine has decided of extra pods comes true; but for the first, which may be lost."""
     for each in resized:
         running = play.world.running[each.holder]
-        before, after = running.extra, each.extra
-        assert before is not None
+        before, after = running.extra[each.part], each.extra
         if lost:
             lost = False
             play.say(f"that {each.holder} is resized is not written")
@@ -98,7 +103,7 @@ def take(play: "Play", resized: list[Resizing], *, lost: bool) -> bool:
         else:
             play.say(f"{before.kept - after.kept} extra pods of {each.holder} are to end")
             running.shrinks_at = play.now + next(play.departures)
-        running.extra = replace(after, since=_since(play, each.holder))
+        running.extra[each.part] = replace(after, since=_since(play, each.holder))
         tell(play, play.engine, each.holder)
     return lost
 
@@ -108,25 +113,29 @@ def happen(play: "Play") -> None:
     for uid, running in sorted(play.world.running.items()):
         if running.shrinks_at is not None and running.shrinks_at <= play.now:
             running.shrinks_at = None
-            if running.extra is not None:
-                play.say(f"{running.extra.granted - running.extra.kept} extra pods of {uid} have ended")
-                running.extra = replace(running.extra, granted=running.extra.kept)
-                tell(play, play.engine, uid)
+            for part, extra in running.extra.items():
+                play.say(f"{extra.granted - extra.kept} extra pods of {uid} have ended")
+                running.extra[part] = replace(extra, granted=extra.kept)
+            tell(play, play.engine, uid)
 
 
 def want(play: "Play", uid: str, pods: int) -> str:
     """A workload that runs could use so many extra pods from now on; those that it has stay."""
     running = play.world.running[uid]
-    if len(running.admission.pod_sets) != 1 or uid in play.world.leaving:
+    if uid in play.world.leaving:
         return "is asked for nothing"
-    known = running.extra or Extra(each_of(running.whole or running.admission), 1, 0, since=_since(play, uid))
-    running.extra = replace(known, most=max(known.granted, pods))
+    admission = running.whole or running.admission
+    parts = parts_of(admission)
+    part = sorted(parts)[pods % len(parts)]
+    first = Extra(each_of(admission, parts[part]), 1, 0, since=_since(play, uid))
+    known = running.extra.get(part, first)
+    running.extra[part] = replace(known, most=max(known.granted, pods))
     tell(play, play.engine, uid)
-    return f"could use {running.extra.most} extra pods"
+    return f"could use {running.extra[part].most} extra pods"
 
 
 def orphan(running: Running) -> None:
     """A workload is deleted: none of its pods is more than the others, and it gets no more."""
-    if running.extra is not None:
-        running.extra = replace(running.extra, most=running.extra.granted, kept=0)
+    for part, extra in running.extra.items():
+        running.extra[part] = replace(extra, most=extra.granted, kept=0)
         running.shrinks_at = None

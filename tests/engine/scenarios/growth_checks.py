@@ -16,8 +16,9 @@ def kept(play: Play) -> dict[str, dict[FlavorResource, int]]:
     """What is in use once all is as planned, with the extra pods that are to go on."""
     sums = planned(play)
     for uid, running in play.world.running.items():
-        if running.extra is not None and play.engine.ledger.preemptor(uid) is None:
-            used(sums, running, running.extra.kept)
+        if play.engine.ledger.preemptor(uid) is None:
+            for part, extra in running.extra.items():
+                used(sums, running, extra.kept, part)
     return sums
 
 
@@ -34,20 +35,18 @@ class Extra(Check):
         use = real(play.world)
         for each in grown:
             running = play.world.running[each.holder]
-            assert running.extra is not None
-            usage = dict(running.extra.use(self._by(play, each)))
+            usage = dict(running.extra[each.part].use(self._by(play, each)))
             too_much = play.world.quotas().too_much(running.admission.queue, usage, use)
             self.met += 1
             if too_much:
                 raise self.broken(f"{each.holder} grows, and passes {too_much}")
             if not play.world.queues[running.admission.queue].admits:
                 raise self.broken(f"{each.holder} grows in a queue that is stopped")
-            used(use, running, self._by(play, each))
+            used(use, running, self._by(play, each), each.part)
 
     @staticmethod
     def _by(play: Play, each: Resizing) -> int:
-        extra = play.world.running[each.holder].extra
-        return each.extra.granted - extra.granted if extra is not None else 0
+        return each.extra.granted - play.world.running[each.holder].extra[each.part].granted
 
     def _waits_for_nothing(self, play: Play, grown: list[Resizing]) -> None:
         """Nothing that waits in the trees of those that grow could have been admitted instead."""
@@ -103,17 +102,17 @@ class Extra(Check):
 
     def resized(self, play: Play, plan: Plan) -> None:
         """As few as possible end."""
-        shrunk = [each.holder for each in plan.resized if each.extra.kept < each.extra.granted]
+        shrunk = [each for each in plan.resized if each.extra.kept < each.extra.granted]
         if len(shrunk) != len(plan.resized) or not shrunk:
             return
         use = kept(play)
-        for uid in shrunk:
-            running = play.world.running[uid]
+        for each in shrunk:
+            running = play.world.running[each.holder]
             more = {name: dict(sums) for name, sums in use.items()}
-            used(more, running, 1)
+            used(more, running, 1, each.part)
             self.met += 1
-            if running.extra is not None and not self._excess(play, more, use):
-                raise self.broken(f"an extra pod of {uid} ends that is in the way of nothing")
+            if not self._excess(play, more, use):
+                raise self.broken(f"an extra pod of {each.holder} ends that is in the way of nothing")
 
     @staticmethod
     def _excess(play: Play, use: Use, before: Use) -> str:

@@ -18,7 +18,7 @@ class Running:
         workload: what it is; None once it is deleted and only its pods are left.
         admission: what it holds.
         whole: what it was admitted with, once it holds something else.
-        extra: what it runs beyond its admission, or could.
+        extra: what it runs beyond its admission, or could, by pod set; by an empty name if it has only one.
         shrinks_at: when extra pods that are to end have ended.
         since: when it was admitted.
         namespace: with the share of the queue that it uses.
@@ -33,7 +33,7 @@ class Running:
     pods: float | None = None
     checkpoint: float = 0.0
     whole: Admission | None = None
-    extra: Extra | None = None
+    extra: dict[str, Extra] = field(default_factory=dict)
     shrinks_at: float | None = None
 
 
