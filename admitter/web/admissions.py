@@ -10,9 +10,12 @@ from admitter.cache.timestamps import seconds
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
 from admitter.convert import workloads
+from admitter.engine import model
 from admitter.engine.model import Admission
 from admitter.insight.listing import job_name
-from admitter.quantities.amounts import CPU
+from admitter.policy.snapshot import Snapshot
+from admitter.web.lately import Key, Lately
+from admitter.web.use_over_time import Earlier, Usage, changed, counted, usage_of
 
 MOST_SPANS: Final = 20_000
 """Of those that have ended; 250 bytes each, with names of usual length."""
@@ -48,7 +51,7 @@ class Span:
     workload: str  # its own name
     queue: str  # the engine's name of its queue
     flavors: tuple[str, ...]  # that it got, in order of their names
-    usage: tuple[tuple[str, str, float], ...]  # flavor, resource and amount, in cores, bytes or devices
+    usage: Usage  # that it uses now, or used when it ended
     pods: int
     priority: int
     queued: float  # since when it had waited: its creation, or the end of the admission before
@@ -57,6 +60,7 @@ class Span:
     how: Ending = Ending.RUNNING
     reason: str = ""  # of its eviction or end, in one word (`EvictedReason`, `FinishedReason`)
     evicted: float | None = None  # when it had to stop; None: it had not
+    earlier: Earlier = ()  # what it used before
 
     @property
     def waited(self) -> float:
@@ -64,12 +68,8 @@ class Span:
         return max(0.0, self.admitted - self.queued)
 
     @property
-    def key(self) -> tuple[str, float]:
+    def key(self) -> Key:
         return (self.uid, self.admitted)
-
-    def hidden(self) -> "Span":
-        """The same for those that may not see its namespace."""
-        return replace(self, uid="", namespace="", name="", workload="", usage=(), pods=0, priority=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,8 @@ class Eviction:
     for_name: str  # the name of the preemptor's Job, or of its Workload
 
     @property
-    def key(self) -> tuple[str, float]:
+    def key(self) -> Key:
         return (self.uid, self.time)
-
-    def hidden(self) -> "Eviction":
-        """The same for those that may not see its namespace."""
-        return replace(self, uid="", namespace="", name="", workload="", rule="")
 
     def for_hidden(self) -> "Eviction":
         """The same for those that may not see the preemptor's namespace."""
@@ -108,55 +104,70 @@ _ENDINGS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is new, and what was dropped although it is not old."""
+
+    spans: list[Span]
+    evictions: list[Eviction]
+    spans_gone: list[Key]
+    evictions_gone: list[Key]
+
+
 class Admissions:
     """What is known of admissions; its present is the last scene's."""
 
     def __init__(self, kept_seconds: float) -> None:
         self._kept = kept_seconds
-        self._seen: dict[str, int] = {}  # versions by UID
+        self._seen: dict[str, tuple[int, model.Usage]] = {}  # versions and what they count with, by UID
         self._open: dict[str, Span] = {}
-        self._over: dict[tuple[str, float], Span] = {}  # in the order in which they were known to be over
+        self._over = Lately[Span](MOST_SPANS, lambda span: span.ended or 0.0)
         self._freed: dict[str, float] = {}  # when those that wait again gave their quota back
-        self._evictions: dict[tuple[str, float], Eviction] = {}
-        self._changed: dict[tuple[str, float], Span] = {}
-        self._new: list[Eviction] = []
+        self._evictions = Lately[Eviction](MOST_EVICTIONS, lambda each: each.time)
+        self._changed: dict[Key, Span] = {}
+        self._new: dict[Key, Eviction] = {}
 
     def spans(self) -> Iterator[Span]:
-        yield from self._over.values()
+        yield from self._over
         yield from self._open.values()
 
     def evictions(self) -> Iterable[Eviction]:
-        return self._evictions.values()
+        return self._evictions
 
-    def changes(self) -> tuple[list[Span], list[Eviction]]:
+    def changes(self) -> Changes:
         """What has changed since this was last asked."""
-        found = list(self._changed.values()), self._new
-        self._changed, self._new = {}, []
+        gone = self._over.gone(), self._evictions.gone()
+        for key in gone[0]:
+            self._changed.pop(key, None)
+        for key in gone[1]:
+            self._new.pop(key, None)
+        found = Changes(list(self._changed.values()), list(self._new.values()), *gone)
+        self._changed, self._new = {}, {}
         return found
 
     def restore(self, spans: Iterable[Span], evictions: Iterable[Eviction]) -> None:
         """Take up what was known earlier. What has not ended in it ends, or goes on, by the next scene."""
-        known, found = {span.key for span in self._open.values()}, dict(self._over)
-        self._over = {}
-        for span in sorted(spans, key=lambda span: (span.ended or 0.0, span.key)):
-            if span.key in known or span.key in found:
+        known = {span.key for span in self._open.values()}
+        over: list[Span] = []
+        for span in sorted(spans, key=lambda span: span.key):
+            if span.key in known or span in self._over:
                 continue
-            if span.ended is None and span.uid not in self._open:
+            if span.ended is not None:
+                over.append(span)
+            elif span.uid not in self._open:
                 self._open[span.uid] = span
-            elif span.ended is not None:
-                self._over[span.key] = span
-        self._over |= found
-        late = self._evictions
-        self._evictions = {each.key: each for each in sorted(evictions, key=lambda each: each.time)} | late
+        self._over.restore(over)
+        self._evictions.restore(each for each in evictions if each not in self._evictions)
         self._seen = {}  # each Workload is compared with what was known of it
 
-    def note(self, world: World, now: float) -> None:
+    def note(self, snapshot: Snapshot) -> None:
         """Compare all Workloads with what was known of them."""
-        seen = {view.uid: view.version for view in world.workloads}
+        world, ledger, now = snapshot.world, snapshot.engine.ledger, snapshot.now
+        seen = {view.uid: (view.version, counted(ledger, view)) for view in world.workloads}
         ends: list[Span] = []
         for view in world.workloads:
-            if self._seen.get(view.uid) != view.version:
-                ends += self._compared(view, world, now)
+            if self._seen.get(view.uid) != seen[view.uid]:
+                ends += self._compared(view, usage_of(seen[view.uid][1]), world, now)
         gone = (self._seen.keys() | self._open.keys()) - seen.keys()
         for uid in gone:
             self._freed.pop(uid, None)
@@ -165,11 +176,13 @@ class Admissions:
                 ends.append(replace(span, ended=max(now, span.admitted), how=Ending.DELETED))
         self._seen = seen
         for span in sorted(ends, key=lambda span: (span.ended or 0.0, span.key)):
-            self._over[span.key] = self._changed[span.key] = span
-        self._forget(now)
+            self._over.add(span)
+            self._changed[span.key] = span
+        self._over.forget(now - self._kept)
+        self._evictions.forget(now - self._kept)
 
-    def _compared(self, view: WorkloadView, world: World, now: float) -> Iterator[Span]:
-        """Note one Workload; returns the admissions of it that are over."""
+    def _compared(self, view: WorkloadView, usage: Usage, world: World, now: float) -> Iterator[Span]:
+        """Note one Workload, and what it uses now; returns the admissions of it that are over."""
         known = self._open.get(view.uid)
         self._note_eviction(view, known, world, now)
         if view.finished:
@@ -189,7 +202,13 @@ class Admissions:
                 self._freed.setdefault(view.uid, end)
                 known = None
             queued = known.queued if known is not None else self._freed.pop(view.uid, view.created)
-            span = _span(view, view.admission, queued)
+            span = _span(view, view.admission, usage, queued)
+            if known is not None:
+                is_same = known.usage == usage
+                earlier = (
+                    known.earlier if is_same else changed(known.admitted, known.earlier, known.usage, now)
+                )
+                span = replace(span, earlier=earlier)
             self._open[view.uid] = span
             if span != known:
                 self._changed[span.key] = span
@@ -202,8 +221,8 @@ class Admissions:
         if record is not None and (known is None or known.admitted != view.since):
             if known is not None:
                 yield replace(known, ended=view.since, how=Ending.UNKNOWN)
-            known = _span(view, record, view.created)
-        if known is None or known.key in self._over or ended < now - self._kept:
+            known = _span(view, record, usage_of(record.usage), view.created)
+        if known is None or known in self._over or ended < now - self._kept:
             return
         how = _ENDINGS.get(FinishedReason(reason), Ending.UNKNOWN) if reason in _REASONS else Ending.UNKNOWN
         yield replace(known, ended=max(ended, known.admitted), how=how, reason=reason)
@@ -213,7 +232,7 @@ class Admissions:
             return
         condition = view.condition(ConditionType.EVICTED)
         time, reason = seconds(condition["lastTransitionTime"]), str(condition.get("reason", ""))
-        if (view.uid, time) in self._evictions or time < now - self._kept:
+        if self._evictions.has(view.namespace, (view.uid, time)) or time < now - self._kept:
             return
         queue = view.admission.queue if view.admission is not None else known.queue if known else ""
         by = view.preemption if reason == EvictedReason.PREEMPTED else None
@@ -230,27 +249,8 @@ class Admissions:
             by.key[0] if by is not None else "",
             job_name(preemptor) if preemptor is not None else by.key[1] if by is not None else "",
         )
-        self._evictions[made.key] = made
-        self._new.append(made)
-
-    def oldest(self, now: float) -> float:
-        """What has ended before that moment is not kept."""
-        first = next(iter(self._over.values()), None) if len(self._over) >= MOST_SPANS else None
-        return max(now - self._kept, first.ended or 0.0) if first is not None else now - self._kept
-
-    def _forget(self, now: float) -> None:
-        """Drop what is too old, and what is too much."""
-        oldest = now - self._kept
-        while self._over:
-            first = next(iter(self._over.values()))
-            if len(self._over) <= MOST_SPANS and (first.ended or 0.0) >= oldest:
-                break
-            del self._over[first.key]
-        while self._evictions:
-            early = next(iter(self._evictions.values()))
-            if len(self._evictions) <= MOST_EVICTIONS and early.time >= oldest:
-                break
-            del self._evictions[early.key]
+        self._evictions.add(made)
+        self._new[made.key] = made
 
 
 _REASONS: Final = frozenset(map(str, FinishedReason))
@@ -278,7 +278,7 @@ def _recorded(view: WorkloadView) -> Admission | None:
         return None
 
 
-def _span(view: WorkloadView, admission: Admission, queued: float) -> Span:
+def _span(view: WorkloadView, admission: Admission, usage: Usage, queued: float) -> Span:
     evicted = view.condition(ConditionType.EVICTED) if view.is_true(ConditionType.EVICTED) else {}
     return Span(
         view.uid,
@@ -287,10 +287,7 @@ def _span(view: WorkloadView, admission: Admission, queued: float) -> Span:
         view.name,
         admission.queue,
         tuple(sorted({flavor for each in admission.pod_sets for _, flavor in each.flavors})),
-        tuple(
-            (flavor, resource, amount / 1000 if resource == CPU else float(amount))
-            for (flavor, resource), amount in admission.usage
-        ),
+        usage,
         sum(each.count for each in admission.pod_sets),
         int(view.spec.get("priority", 0)),
         queued,

@@ -16,8 +16,8 @@ thousands of queues. A history has no clock: the newest scene is its present.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from threading import Lock
@@ -26,11 +26,11 @@ from typing import Final
 import structlog
 
 from admitter.insight.overview import OverviewLine, OverviewUse
-from admitter.quantities.amounts import CPU
 from admitter.web.admissions import Admissions, Ending, Eviction, Span, waiting_since
 from admitter.web.history_file import HistoryFile, InUseError, UnusableError
 from admitter.web.samples import KEPT_SECONDS, Key, Row, Samples, Values, series
 from admitter.web.scene import WebScene
+from admitter.web.use_over_time import in_units
 
 __all__ = ["KEPT_SECONDS", "Ending", "Eviction", "History", "Span", "Values"]
 
@@ -116,12 +116,11 @@ class History:
     def add(self, scene: WebScene) -> None:
         """Note what a scene shows; slow (50 ms with 20,000 Workloads): not on the event loop."""
         self._open()
-        now, world = scene.known.taken, scene.snapshot.world
-        amounts = _amounts(scene)
+        now, amounts = scene.known.taken, _amounts(scene)
         with self._lock:
             self._now = now
             self._uses = {line.node[1]: line.uses for line in scene.lines if line.node[0] == "queue"}
-            self._admissions.note(world, now)
+            self._admissions.note(scene.snapshot)
             before = self._samples.newest()
             new = self._samples.add(now, amounts)
             self._whole |= before is not None and now < before.time
@@ -157,19 +156,22 @@ class History:
         with self._writing:
             with self._lock:
                 rows, self._unsaved = self._unsaved, []
-                changed, evictions = self._admissions.changes()
+                new, kept = self._admissions.changes(), self._samples.extents()
                 whole, self._whole = self._whole, False
-                kept, oldest = self._samples.extents(), self._admissions.oldest(self._now)
                 if whole:
-                    rows, changed = list(self._samples), list(self._admissions.spans())
-                    evictions = list(self._admissions.evictions())
+                    rows = list(self._samples)
+                    new = replace(
+                        new,
+                        spans=list(self._admissions.spans()),
+                        evictions=list(self._admissions.evictions()),
+                    )
             if self._file is None:
                 return
             try:
                 if whole:
-                    self._file.replace(rows, changed, evictions)
+                    self._file.replace(rows, new.spans, new.evictions)
                 else:
-                    self._file.save(rows, changed, evictions, kept, oldest)
+                    self._file.save(rows, new, kept, self._now - KEPT_SECONDS)
             except UnusableError as error:
                 self._say(f"{error}: history is kept in memory only, and the file is tried again")
                 self._file.close()
@@ -232,22 +234,15 @@ class History:
         numbers = (found.get(("", "", what), empty) for what in (_WAITING, _ADMITTED, _P50, _P95))
         return Counts(times, *numbers)
 
-    def spark(self, queue: str, points: int = SPARK_POINTS) -> Spark | None:
-        """A small picture of a queue; None if there is no such queue, or it has no quota."""
-        return self._sparks([queue], points).get(queue)
-
     def sparks(self, points: int = SPARK_POINTS) -> dict[str, Spark]:
-        """The same of all queues that there are, at once: cheaper than one by one."""
-        return self._sparks(None, points)
-
-    def _sparks(self, queues: Iterable[str] | None, points: int) -> dict[str, Spark]:
+        """A small picture of each queue that has quota."""
         with self._lock:
             rows, uses, now = list(self._samples), self._uses, self._now
         seconds = SPARK_SECONDS / points
         scarce = {}
-        for queue in uses if queues is None else queues:
-            if uses.get(queue):
-                scarce[queue] = max(uses[queue], key=_scarcity)
+        for queue, of_queue in uses.items():
+            if of_queue:
+                scarce[queue] = max(of_queue, key=_scarcity)
         picked = _evenly(rows, now, seconds, points)
         columns = {(queue, use.flavor, use.resource): queue for queue, use in scarce.items()}
         found: dict[str, Values] = {queue: [None] * points for queue in scarce}
@@ -267,12 +262,10 @@ class History:
         *,
         queues: Container[str] | None = None,
         sees: Sees | None = None,
-        masked: bool = False,
     ) -> list[Span]:
         """Admissions of which a part lies between two moments, in order of admission.
 
-        With `sees` only those of namespaces that it is true of; `masked`: the others too, without their
-        namespace, names, UID, use and pods. `queues`: only of these.
+        With `sees` only those of namespaces that it is true of; `queues`: only of these.
         """
         with self._lock:
             found = [
@@ -283,11 +276,7 @@ class History:
                 and (queues is None or span.queue in queues)
             ]
         if sees is not None:
-            found = [
-                span if sees(span.namespace) else span.hidden()
-                for span in found
-                if masked or sees(span.namespace)
-            ]
+            found = [span for span in found if sees(span.namespace)]
         return sorted(found, key=lambda span: (span.admitted, span.queue, span.uid))
 
     def spans_of(self, namespace: str, name: str) -> list[Span]:
@@ -303,26 +292,18 @@ class History:
             ]
         return sorted(found, key=lambda span: span.admitted)
 
-    def evictions(
-        self,
-        since: float,
-        *,
-        queues: Container[str] | None = None,
-        sees: Sees | None = None,
-        masked: bool = False,
-    ) -> list[Eviction]:
-        """Evictions since a moment, in order of time; preemptors are hidden as Workloads of `spans` are."""
+    def evictions(self, since: float, *, sees: Sees | None = None) -> list[Eviction]:
+        """Evictions since a moment, in order of time.
+
+        With `sees` only those of namespaces that it is true of, and without the preemptors of others.
+        """
         with self._lock:
-            found = [
-                each
-                for each in self._admissions.evictions()
-                if each.time >= since and (queues is None or each.queue in queues)
-            ]
+            found = [each for each in self._admissions.evictions() if each.time >= since]
         if sees is not None:
-            found = [_shown(each, sees) for each in found if masked or sees(each.namespace)]
+            found = [_shown(each, sees) for each in found if sees(each.namespace)]
         return sorted(found, key=lambda each: (each.time, each.queue, each.uid))
 
-    def evictions_of(self, namespace: str, name: str, sees: Sees | None = None) -> list[Eviction]:
+    def evictions_of(self, namespace: str, name: str) -> list[Eviction]:
         """The evictions of one Workload, by its own name or its Job's, in order of time."""
         with self._lock:
             found = [
@@ -330,20 +311,12 @@ class History:
                 for each in self._admissions.evictions()
                 if each.namespace == namespace and name in {each.name, each.workload}
             ]
-        if sees is not None:
-            found = [_shown(each, sees) for each in found]
         return sorted(found, key=lambda each: each.time)
 
 
 def _shown(each: Eviction, sees: Sees) -> Eviction:
-    """An eviction as a user may see it."""
-    shown = each if sees(each.namespace) else each.hidden()
-    return shown if not shown.for_namespace or sees(shown.for_namespace) else shown.for_hidden()
-
-
-def in_units(resource: str, amount: int) -> float:
-    """An amount of the engine in cores, bytes or devices."""
-    return amount / 1000 if resource == CPU else float(amount)
+    """An eviction without a preemptor that a user may not see."""
+    return each if not each.for_namespace or sees(each.for_namespace) else each.for_hidden()
 
 
 def quantile(ordered: list[float], part: float) -> float:

@@ -15,12 +15,14 @@ from typing import Any, Final
 
 import orjson
 
-from admitter.web.admissions import Ending, Eviction, Span
+from admitter.web.admissions import Changes, Ending, Eviction, Span
 from admitter.web.samples import Key, Row
+from admitter.web.use_over_time import Usage
 
 APPLICATION: Final = 0x41_64_6D_48
 """In the header of each file, so that no other program's file is taken for a history."""
-VERSION: Final = 1
+VERSION: Final = 2
+"""Of version 1 admissions have no earlier use: it is read, and is of this version from then on."""
 MOST_PAGES: Final = 65_536
 """Of 4 KiB each; a day of 1,000 queues and 20,000 Workloads takes a tenth of it."""
 MOST_ASIDE: Final = 3
@@ -119,11 +121,12 @@ class HistoryFile:
         if mark != APPLICATION:
             raise _DamagedError("it is the file of another program")
         (version,) = self._pragma("user_version")
-        if version != VERSION:
+        if not 1 <= version <= VERSION:
             raise _DamagedError(f"another version of Admitter has written it ({version})")
         (state,) = self._pragma("quick_check(1)")
         if state != "ok":
             raise _DamagedError(f"it is damaged: {state}")
+        run(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, name: str) -> tuple[Any, ...]:
         found: tuple[Any, ...] = self._connection.execute(f"PRAGMA {name}").fetchone()
@@ -162,32 +165,33 @@ class HistoryFile:
     def save(
         self,
         rows: Iterable[Row],
-        spans: Iterable[Span],
-        evictions: Iterable[Eviction],
+        new: Changes,
         kept: dict[float, tuple[float, float]],
         oldest: float,
     ) -> None:
         """Write what is new. `kept`: the first and last time of the samples that stay, by step.
 
-        What has ended before `oldest` goes.
+        What was before `oldest` goes, and what was dropped.
 
         Raises:
             UnusableError: it can't be written; it has what it had before.
         """
-        old: list[tuple[str, tuple[float, ...]]] = [
+        old: list[tuple[str, tuple[object, ...]]] = [
             ("DELETE FROM spans WHERE ended < ?", (oldest,)),
             ("DELETE FROM evictions WHERE time < ?", (oldest,)),
+            *(("DELETE FROM spans WHERE uid = ? AND admitted = ?", key) for key in new.spans_gone),
+            *(("DELETE FROM evictions WHERE uid = ? AND time = ?", key) for key in new.evictions_gone),
         ]
         for step, (first, last) in kept.items():
             old.append(("DELETE FROM samples WHERE step = ? AND (time < ? OR time > ?)", (step, first, last)))
-        self._transaction(rows, spans, evictions, old)
+        self._transaction(rows, new.spans, new.evictions, old)
 
     def _transaction(
         self,
         rows: Iterable[Row],
         spans: Iterable[Span],
         evictions: Iterable[Eviction],
-        first: Iterable[tuple[str, tuple[float, ...]]],
+        first: Iterable[tuple[str, tuple[object, ...]]],
     ) -> None:
         run, many = self._connection.execute, self._connection.executemany
         try:
@@ -240,11 +244,16 @@ def _row(step: float, time: float, keys: tuple[Key, ...], amounts: bytes) -> Row
 def _span(body: bytes) -> Span:
     fields = orjson.loads(body)
     names = list(Span.__dataclass_fields__)
-    given = dict(zip(names, fields, strict=True))
+    given = dict(zip(names, fields, strict=False))  # version 1 has no earlier use
     given["flavors"] = tuple(given["flavors"])
-    given["usage"] = tuple((str(flavor), str(resource), float(n)) for flavor, resource, n in given["usage"])
+    given["usage"] = _usage(given["usage"])
+    given["earlier"] = tuple((float(end), _usage(usage)) for end, usage in given.get("earlier", ()))
     given["how"] = Ending(given["how"])
     return Span(**given)
+
+
+def _usage(listed: Iterable[tuple[Any, Any, Any]]) -> Usage:
+    return tuple((str(flavor), str(resource), float(amount)) for flavor, resource, amount in listed)
 
 
 def _meant(error: Exception) -> Exception:

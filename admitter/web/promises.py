@@ -43,7 +43,7 @@ class Risk(StrEnum):
     OVERDUE = "overdue"
     """A grace period ended more than a minute ago, and the Workload has not been evicted."""
     LENT = "lent"
-    """The first in line has waited for more than ten minutes while others use its queue's own quota."""
+    """The first in line has waited for more than ten minutes, and others use quota that its queue owns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _preemptor(snapshot: Snapshot, victim: WorkloadView) -> tuple[str, str]:
 
 
 def _lent(scene: WebScene) -> Iterator[AtRisk]:
-    """What waits first in its queue while others use the quota of that queue."""
+    """What is first in line, and has waited for long, while others use the quota of its queue."""
     first = {row.queue: row for row in scene.rows if row.position == 1 and row.workload.admission is None}
     for line in scene.lines:
         row = first.get(line.node[1]) if line.node[0] == "queue" else None

@@ -13,7 +13,7 @@ from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
 from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row, rows
 from admitter.insight.overview import OverviewLine, OverviewUse, overview
-from admitter.insight.report import estimate_json, row_json
+from admitter.insight.report import estimate_json
 from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.quantities.amounts import CPU, display
@@ -22,7 +22,6 @@ from admitter.web.turns import QUEUEING_SECONDS, Limits
 Json = dict[str, Any]
 T = TypeVar("T")
 
-MOST_ROWS: Final = 200
 MOST_ESTIMATES: Final = 50
 """Workloads at the head of a line that get an estimate: further back it would be worth little."""
 BY_ITSELF: Final = 0.9
@@ -84,50 +83,11 @@ class WebScene:
         explainer, _ = self.explaining
         return explainer.reasons
 
-    def tree(self) -> Json:
-        return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
-
     def roots(self) -> list[str]:
         return [line.node[1] for line in self.lines if line.depth == 0]
 
     def line(self, queue: str) -> OverviewLine | None:
         return next((each for each in self.lines if each.node == ("queue", queue)), None)
-
-    def queue(self, name: str, may_see: Callable[[str], bool]) -> Json:
-        """A queue that is there: its use, and the workloads that hold quota or wait.
-
-        Workloads of namespaces that the user may not see have no name.
-        """
-        line = self.line(name)
-        assert line is not None, "it is there"
-        found = [row for row in self.rows if row.queue == name]
-        holding = [row for row in found if row.workload.admission is not None]
-        waiting = [row for row in found if row.workload.admission is None]
-        return {
-            "taken": self.known.taken,
-            "line": line_json(line),
-            "holding": [_row(row, may_see) for row in holding[:MOST_ROWS]],
-            "waiting": [_row(row, may_see) for row in waiting[:MOST_ROWS]],
-            "moreHolding": max(0, len(holding) - MOST_ROWS),
-            "moreWaiting": max(0, len(waiting) - MOST_ROWS),
-        }
-
-    def has_namespace(self, name: str) -> bool:
-        return self.snapshot.world.namespaces.get(("", name)) is not None
-
-    def namespace(self, name: str) -> Json:
-        found = [row for row in self.rows if row.workload.namespace == name]
-        return {
-            "taken": self.known.taken,
-            "rows": [_row(row, lambda _: True) for row in found[:MOST_ROWS]],
-            "more": max(0, len(found) - MOST_ROWS),
-        }
-
-    def queues_of(self, namespace: str) -> set[str]:
-        """The engine's names of the queues of a namespace: of its LocalQueues, and of its elastic quota."""
-        world, elastic = self.snapshot.world, self.snapshot.catalog.elastic.governing(namespace)
-        found = {str(q.spec.get("clusterQueue")) for q in world.local_queues if q.namespace == namespace}
-        return found | ({elastic.queue} if elastic is not None else set())
 
     def namespaces_in(self, queue: str) -> set[str]:
         return {row.workload.namespace for row in self.rows if row.queue == queue}
@@ -162,12 +122,6 @@ class WebScene:
         }
         now = self.known.taken
         return {name: {**estimate_json(each, now), "words": short(each)} for name, each in estimates.items()}
-
-
-def _row(row: Row, may_see: Callable[[str], bool]) -> Json:
-    if may_see(row.workload.namespace):
-        return {**row_json(row), "visible": True}
-    return {"visible": False, "position": row.position, "state": row.state}
 
 
 def line_json(line: OverviewLine) -> Json:

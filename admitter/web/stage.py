@@ -24,10 +24,6 @@ class Followed(Protocol):
     """A cluster that is followed, as by `admitter.insight.live.Mirror`."""
 
     @property
-    def revision(self) -> int:
-        """It grows with every change."""
-
-    @property
     def controllers(self) -> ControllerStatus:
         """Whether a controller decides."""
 
@@ -49,6 +45,7 @@ class Stage:
         self.history = history if history is not None else History()
         self._mirror = mirror
         self.scene: WebScene | None = None
+        self._made = 0  # scenes
         self._next = asyncio.Event()
 
     @property
@@ -59,8 +56,8 @@ class Stage:
         async with self._mirror.following():
             log.info("everything has been read")
             async for known, snapshot in self._mirror.snapshots():
-                revision = self._mirror.revision
-                scene = WebScene(known, snapshot, revision, self.limits, lambda: self.controllers)
+                self._made += 1  # what the mirror counts goes on while a thread makes the snapshot
+                scene = WebScene(known, snapshot, self._made, self.limits, lambda: self.controllers)
                 await asyncio.to_thread(self.take_in, scene)
                 self.put(scene)
 

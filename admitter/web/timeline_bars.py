@@ -6,14 +6,15 @@ what has ended is not expected any more, and what has started is expected to run
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from admitter.client.store import Key
-from admitter.engine.model import Admission
 from admitter.insight.forecast.schedule import Forecaster, Range, Stay
 from admitter.insight.listing import job_name
 from admitter.quantities.amounts import CPU
 from admitter.web.history import Ending, Eviction, Span
+from admitter.web.use_over_time import Earlier, Usage, most, usage_of
 
 FORECAST: Final = "forecast"
 """How a bar ends that has not begun yet."""
@@ -23,8 +24,6 @@ SAME_SECONDS: Final = 1.5
 """Admissions that differ by less are the same: times of a cluster are no finer than a second."""
 _NO_DEVICES: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
-Usage = tuple[tuple[str, str, float], ...]
-"""Flavor, resource and amount, in cores, bytes or devices."""
 Sees = Callable[[str], bool]
 Knows = Callable[[str, str], bool]
 """Whether a namespace may know the use and the line of a queue."""
@@ -40,7 +39,7 @@ class Bar:
     name: str  # of its Job, or its own if it has none
     queue: str
     flavors: tuple[str, ...]
-    usage: Usage
+    usage: Usage  # when it ends, or as far as is known
     pods: int
     begins: float
     ends: float | None  # None: it is not known when
@@ -52,6 +51,7 @@ class Bar:
     for_name: str = ""
     start: Range | None = None  # when it starts in most playouts
     end: Range | None = None  # when it ends in most playouts
+    earlier: Earlier = ()  # what it used before
     high: int = 1  # lanes
 
 
@@ -103,6 +103,7 @@ def _of_span(span: Span, eviction: Eviction | None) -> Bar:
         span.ended,
         str(span.how),
         reason=span.reason if said else "",
+        earlier=span.earlier,
     )
     if eviction is None:
         return bar
@@ -167,7 +168,7 @@ class _Expected:
             job_name(view),
             held.queue,
             tuple(sorted({flavor for (flavor, _), _ in held.usage})),
-            usage_of(held),
+            usage_of(held.usage),
             sum(each.count for each in held.pod_sets),
             begins,
             None,
@@ -200,25 +201,19 @@ def _moved(found: Range | None, later: float) -> Range | None:
     return Range(found.earliest + later, found.latest + later if found.latest is not None else None)
 
 
-def usage_of(held: Admission) -> Usage:
-    """What an admission holds, in cores, bytes or devices."""
-    return tuple(
-        (flavor, resource, amount / 1000 if resource == CPU else float(amount))
-        for (flavor, resource), amount in held.usage
-    )
-
-
 def measure(found: Iterable[Bar]) -> str:
     """The resource by which bars are compared: the device that most of them use, else CPU."""
     counts: dict[str, int] = {}
     for bar in found:
-        for resource in {resource for _, resource, _ in bar.usage} - _NO_DEVICES:
+        used = chain(bar.usage, *(usage for _, usage in bar.earlier))
+        for resource in {resource for _, resource, _ in used} - _NO_DEVICES:
             counts[resource] = counts.get(resource, 0) + 1
     return min(counts, key=lambda name: (-counts[name], name), default=CPU)
 
 
 def amount_of(bar: Bar, resource: str) -> float:
-    return sum(amount for _, each, amount in bar.usage if each == resource)
+    """The most of a resource that a bar uses at one time."""
+    return most(bar.earlier, bar.usage, resource)
 
 
 def as_high_as_large(found: Sequence[Bar], resource: str) -> list[Bar]:

@@ -1,6 +1,10 @@
 """The schedule of the next hours: it follows the rules, says how sure it is, and can be made in pieces."""
 
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
+
+import pytest
 
 from admitter.insight.forecast.schedule import Forecaster, Range
 from admitter.insight.snapshot_file import facts
@@ -85,6 +89,23 @@ def test_the_range_has_what_most_playouts_say() -> None:
     assert second.latest <= NOW + 220
     assert second.latest - second.earliest > runs.latest - runs.earliest, "what is further away is less sure"
     assert made.start_of("another") is None
+
+
+class Growing(list[Any]):
+    """A list to which another thread adds one each time it is looked through."""
+
+    def __iter__(self) -> Iterator[Any]:
+        there = list(super().__iter__())
+        self.append(there[0])
+        return iter(there)
+
+
+def test_it_may_be_asked_while_another_thread_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = played(line())
+    uid = made.stays[1].view.uid
+    known = made.start_of(uid), made.end_of(uid)
+    monkeypatch.setattr(made, "_told", Growing(made._told))
+    assert (made.start_of(uid), made.end_of(uid)) == known
 
 
 def test_it_is_the_same_however_small_the_pieces_are() -> None:

@@ -33,7 +33,7 @@ class Frozen:
 
     def _look(self) -> None:
         known, snapshot = self.mirror.look()
-        revision = self.mirror.revision
+        revision = self.cluster.revision
         scene = WebScene(known, snapshot, revision, self.stage.limits, lambda: self.mirror.controllers)
         self.stage.take_in(scene)
         self.scene = scene

@@ -77,3 +77,15 @@ def lived(stage: Still, names: tuple[str, ...] = TEAMS, hours: float = 1.2) -> N
     """Let a stage see the last hours, every two minutes."""
     for step in range(-round(hours * 30), 0):
         stage.history.add(scene(busy(names, hour=step / 30), step * 120.0))
+
+
+def lending(*, waited: float, asks: str = "cpu") -> State:
+    """Queue `b` borrows all that `a` owns; a Workload waits in `a`."""
+    state = State()
+    state.put("cohorts", "all", spec={})
+    for name in ("a", "b"):
+        state.queue(name, {"cpu": {"default": {"min": "8"}}, "memory": {"default": {"min": "8Gi"}}}, "all")
+        state.namespace(f"team-{name}", name)
+    state.holds("team-b", "large", {"cpu": ("14", "default")}, cluster_queue="b", since=-5000)
+    state.waits("team-a", "owner", {asks: "4"}, created=-waited)
+    return state

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from admitter.web import history_file
+from admitter.web import admissions, history_file
 from admitter.web.history import Ending, History
 from tests.insight.states import NOW, State, moment
 from tests.web.histories import change, cluster, evicted, shown
@@ -258,6 +258,34 @@ def test_the_file_stays_as_large_as_a_day_is(tmp_path: Path) -> None:
     with sqlite3.connect(path) as kept:
         assert kept.execute("SELECT count(*) FROM spans").fetchone()[0] <= 24 * 80 + 100
     kept.close()
+
+
+def test_a_file_has_what_is_in_memory_when_there_is_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One was evicted long before the oldest admission that is kept; later ones displace others."""
+    monkeypatch.setattr(admissions, "MOST_SPANS", 10)
+    path, state = tmp_path / "history", busy()
+    history = History(path)
+    for second in range(0, 300, 15):
+        for number in range(4):
+            state.holds(
+                "team-a",
+                f"short-{second}-{number}",
+                {"cpu": ("1", "default")},
+                cluster_queue="a",
+                since=second - 9,
+                finished=second - 4 + number,
+            )
+        shown(history, state, second)
+    assert len(history.evictions(0)) == 1
+    assert len(history.spans(0)) == 10 + 1, "ten that have ended, and one that runs"
+    history.close()
+    again = History(path)
+    del state.objects["workloads"][1:]  # what has ended is gone
+    shown(again, state, 286)  # too close for another sample
+    assert all_of(again) == all_of(history)
+    again.close()
 
 
 def test_asking_goes_on_while_scenes_come(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from admitter.client.access import Right, User
+from admitter.web.history import History
+from admitter.web.views.overview import chart
 from tests.insight.states import NOW, State
-from tests.web.histories import change, cluster, evicted
-from tests.web.overviews import GPU, busy, lived, troubled
+from tests.web.histories import change, cluster, evicted, shown
+from tests.web.overviews import GPU, busy, lending, lived, teams, troubled
 from tests.web.pages import TENANT, Served, department, fleet, served
 from tests.web.test_server import ask
 
@@ -38,17 +40,32 @@ async def test_the_chart_has_the_largest_queues_and_the_rest_together() -> None:
     async with served(None) as page:
         lived(page.stage)
         page.stage.show(busy())
-        chart = (await asked(page, hours="1"))["flavors"][0]["chart"]
+        hour = (await asked(page, hours="1"))["flavors"][0]["chart"]
         day = (await asked(page, hours="24"))["flavors"][0]["chart"]
-    assert len(chart["series"]) == 7
-    assert chart["restCount"] == 3
-    assert chart["times"] == sorted(chart["times"])
-    assert chart["times"][0] >= NOW - 3600
+    assert len(hour["series"]) == 7
+    assert hour["restCount"] == 3
+    assert hour["times"] == sorted(hour["times"])
+    assert hour["times"][0] >= NOW - 3600
     assert day["times"][0] < NOW - 3600
     assert len(day["times"]) <= 96
-    sizes = [sum(each["values"]) for each in chart["series"]]
+    sizes = [sum(each["values"]) for each in hour["series"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert set(chart["quota"]) == {80}
+    assert set(hour["quota"]) == {80}
+
+
+def test_the_largest_queues_are_those_that_used_most_over_time() -> None:
+    """`long` used 180 GPU-hours of a day until six hours ago; seven others used 30 each since then."""
+    history, state = History(), teams("long", *(f"team-{number}" for number in range(7)))
+    early = {"long": "10"}
+    late = {f"team-{number}": "5" for number in range(7)}
+    for second in [*range(-24 * 3600, -6 * 3600, 120), *range(-6 * 3600, 1, 30)]:
+        state.objects["workloads"].clear()
+        for name, gpus in (early if second < -6 * 3600 else late).items():
+            state.holds(name, "job", {GPU: (gpus, "a100")}, cluster_queue=name, since=second - 60)
+        shown(history, state, second)
+    found = chart(history, "a100", GPU, NOW - 24 * 3600)
+    assert [each["queue"] for each in found["series"]] == ["long", *(f"team-{number}" for number in range(6))]
+    assert found["restCount"] == 1
 
 
 async def test_a_resource_is_chosen_where_a_flavor_has_it() -> None:
@@ -176,18 +193,6 @@ async def test_a_grace_period_that_is_over_is_a_promise_at_risk() -> None:
     assert [(each["risk"], each["name"], each["since"]) for each in promises["first"]] == [
         ("overdue", "overdue", NOW - 120)
     ]
-
-
-def lending(*, waited: float, asks: str = "cpu") -> State:
-    """Queue `b` borrows all that `a` owns; a Workload waits in `a`."""
-    state = State()
-    state.put("cohorts", "all", spec={})
-    for name in ("a", "b"):
-        state.queue(name, {"cpu": {"default": {"min": "8"}}, "memory": {"default": {"min": "8Gi"}}}, "all")
-        state.namespace(f"team-{name}", name)
-    state.holds("team-b", "large", {"cpu": ("14", "default")}, cluster_queue="b", since=-5000)
-    state.waits("team-a", "owner", {asks: "4"}, created=-waited)
-    return state
 
 
 @pytest.mark.parametrize(("waited", "asks", "lent"), [(599, "cpu", 0), (601, "cpu", 1), (601, "memory", 0)])

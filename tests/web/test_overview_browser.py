@@ -9,7 +9,7 @@ from playwright.async_api import Page as Tab
 from tests.insight.states import State
 from tests.web.histories import change, evicted
 from tests.web.looks import LOOKS, PHONE, SOON, go, is_accessible, looking, main_thread_ms
-from tests.web.overviews import GPU, TEAMS, busy, lived, troubled
+from tests.web.overviews import GPU, TEAMS, busy, lending, lived, troubled
 from tests.web.pages import CHROMIUM, HOW, TENANT, fleet
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -150,6 +150,15 @@ async def test_without_queues_it_says_how_to_begin() -> None:
         await expect(tab.get_by_role("button", name="Copy admitter init")).to_have_text("Copied")
         assert await tab.evaluate("navigator.clipboard.readText()") == "admitter init -o queues.yaml"
         await is_accessible(tab)
+
+
+async def test_what_others_use_is_told_beside_how_long_the_first_in_line_has_waited() -> None:
+    async with looking(lending(waited=3 * 3600)) as (page, tab):
+        await go(tab, page, "overview")
+        promise = tab.get_by_role("listitem").filter(has_text="is first in line")
+        await expect(promise).to_have_text(
+            "owner is first in line and has waited for 3 h; others use 6 cpu in default that belong to a."
+        )
 
 
 async def test_no_section_is_empty_without_words() -> None:

@@ -6,9 +6,12 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from admitter.insight.forecast.deadline import Allowance
-from admitter.web.views.timeline import MOST_BARS, PAST
+from admitter.web.history import Span
+from admitter.web.views.timeline import MOST_BARS, PAST, most_at_once
 from tests.insight.states import NOW, State
 from tests.web.pages import ADMIN, TENANT, Served, department, served
 from tests.web.test_server import ask
@@ -189,6 +192,63 @@ async def test_a_tenant_sees_own_bars_and_of_others_their_number() -> None:
         assert "others" not in by_namespace
         assert answer["forecast"]["others"] is True
         assert sum(answer["forecast"]["sources"].values()) == 4, "of their own Workloads only"
+
+
+@pytest.mark.parametrize("hours", [4, 24])
+async def test_others_that_ran_one_after_another_are_one_at_once(hours: int) -> None:
+    state = department()
+    for number in range(60):
+        began = -3600.0 + 30 * number
+        state.holds(
+            "team-b",
+            f"short-{number}",
+            {"cpu": ("1", "default")},
+            cluster_queue="a",
+            since=began,
+            finished=began + (20 if number % 2 else 30),
+        )
+    async with served(state) as page:
+        query = {"from": str(NOW - hours * HOUR), "to": str(NOW)}
+        counts = (await told(page, query, TENANT))["others"]["a"]["counts"]
+    assert set(counts) == {0, 1}
+
+
+async def test_how_many_others_there_are_now_is_told_for_every_range() -> None:
+    state, usage = department(), {"cpu": ("1", "default")}
+    state.holds("team-a", "own", usage, cluster_queue="a", since=-8000)
+    for number in range(3):
+        name = f"over-{number}"
+        state.holds("team-b", name, usage, cluster_queue="a", since=-7200, finished=-3600)
+    state.holds("team-b", "runs", usage, cluster_queue="a", since=-60)
+    async with served(state) as page:
+        for begins, ends in ((-7000, -5000), (-7000, 0), (100, 900)):
+            query = {"from": str(NOW + begins), "to": str(NOW + ends)}
+            others = (await told(page, query, TENANT))["others"]["a"]
+            assert others["now"] == 1
+            assert max(others["counts"], default=3) == 3
+
+
+moments = st.integers(0, 600).map(float)
+lives = st.lists(st.tuples(moments, st.one_of(st.none(), st.integers(1, 300).map(float))), max_size=12)
+
+
+@given(lives, st.integers(0, 4), st.integers(0, 8), st.sampled_from([60.0, 90.0]))
+def test_at_once_is_the_most_at_one_moment_of_each_step(
+    found: list[tuple[float, float | None]], first: int, count: int, step: float
+) -> None:
+    spans = [
+        Span("u", "n", "j", "w", "q", (), (), 1, 0, 0.0, begins, None if long is None else begins + long)
+        for begins, long in found
+    ]
+
+    def held(second: int) -> int:
+        return sum(span.admitted <= second and (span.ended is None or second < span.ended) for span in spans)
+
+    expected = [
+        max(map(held, range(int(place * step), int((place + 1) * step))))
+        for place in range(first, first + count)
+    ]
+    assert most_at_once(spans, first, step, count) == expected
 
 
 async def test_of_a_queue_with_a_hidden_line_nothing_of_others_and_no_forecast() -> None:

@@ -236,6 +236,24 @@ async def test_a_tenant_sees_own_bars_and_how_many_others_there_are() -> None:
         await expect(tab.get_by_text("team-b")).to_have_count(0)
 
 
+async def test_in_a_range_that_is_over_nothing_is_said_of_now() -> None:
+    state = department()
+    state.holds("team-b", "hidden", {"cpu": ("1", "default")}, cluster_queue="a", since=-3000)
+    async with looking(state, TENANT) as (page, tab):
+        await go(tab, page, f"timeline?from={NOW - 5200}&to={NOW - 4000}")
+        await drawn(tab)
+        await expect(tab.get_by_role("link", name="a", exact=True)).to_be_visible()
+        await expect(tab.get_by_text("other namespaces:")).to_have_count(0)
+        await tab.get_by_role("button", name="Now", exact=True).click()
+        await expect(tab.get_by_text("other namespaces: 1 now")).to_be_visible()
+    async with looking(state) as (page, tab):
+        await go(tab, page, f"timeline?quota=1&from={NOW - 5200}&to={NOW - 4000}")
+        await drawn(tab)
+        await expect(tab.get_by_text("min 8", exact=True)).to_be_visible()
+        await tab.get_by_role("button", name="Now", exact=True).click()
+        await expect(tab.get_by_text("11 in use now, min 8")).to_be_visible()
+
+
 async def test_names_are_text_whatever_is_in_them() -> None:
     evil = "<img src=x onerror=alert(1)>"
     state = department()

@@ -125,17 +125,20 @@ class Forecaster:
 
     def start_of(self, uid: str) -> Range | None:
         """When a Workload is next admitted, in most playouts; None: they don't tell."""
-        return self._range(uid, [told.starts for told in self._told])
+        told = tuple(self._told)  # another thread may go on with the playouts
+        return self._range(uid, [(each.starts, each.reached) for each in told])
 
     def end_of(self, uid: str) -> Range | None:
         """When the first admission of a Workload ends, in most playouts; None: they don't tell."""
-        return self._range(uid, [told.ends for told in self._told])
+        told = tuple(self._told)
+        return self._range(uid, [(each.ends, each.reached) for each in told])
 
-    def _range(self, uid: str, told: "list[array[float]]") -> Range | None:
+    def _range(self, uid: str, told: "list[tuple[array[float], float]]") -> Range | None:
+        """By the times of a Workload in some playouts, and how far each went."""
         place = self._places.get(uid)
         if place is None or len(told) < FEWEST:
             return None
-        found = [(times[place], each.reached) for times, each in zip(told, self._told, strict=True)]
+        found = [(times[place], reached) for times, reached in told]
         times = sorted(time for time, _ in found if not isnan(time))
         observed = Observed(times, 0, [reached for time, reached in found if isnan(time)])
         outside = round(self.runs * (1 - CONFIDENCE) / 2)

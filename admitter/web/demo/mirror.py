@@ -34,11 +34,6 @@ class DemoMirror:
         self._now = now
 
     @property
-    def revision(self) -> int:
-        """It grows with every change."""
-        return self._cluster.revision
-
-    @property
     def controllers(self) -> ControllerStatus:
         """The made-up controller has led since long before."""
         since = self._cluster.start - BEFORE_SECONDS
@@ -64,7 +59,7 @@ class DemoMirror:
         if not passed or passed % self._sample_seconds(snapshot.now):
             return  # nothing has happened yet, or it is between two samples
         known = Facts(snapshot.now)
-        scene = WebScene(known, snapshot, self.revision, self._limits, lambda: self.controllers)
+        scene = WebScene(known, snapshot, self._cluster.revision, self._limits, lambda: self.controllers)
         self._history.add(scene)
 
     def _sample_seconds(self, time: float) -> float:

@@ -16,6 +16,7 @@ from admitter.web.history import Ending, Span
 from admitter.web.lists import Item, Lists, lists_of
 from admitter.web.namespace_search import Found
 from admitter.web.scene import WebScene, use_json
+from admitter.web.use_over_time import parts
 from admitter.web.views.rows import found_among, item_json, knows_use, starts_in, told_reasons
 
 Json = dict[str, Any]
@@ -167,10 +168,10 @@ def used(spans: Iterable[Span], since: float, until: float) -> list[Json]:
     """What was used of each resource between two moments: core-hours, byte-hours or device-hours."""
     found: defaultdict[str, float] = defaultdict(float)
     for span in spans:
-        ended = until if span.ended is None else min(span.ended, until)
-        hours = max(0.0, ended - max(span.admitted, since)) / HOUR
-        for _, resource, amount in span.usage:
-            found[resource] += amount * hours
+        for begins, ends, usage in parts(span.admitted, span.ended, span.earlier, span.usage):
+            hours = max(0.0, min(until if ends is None else ends, until) - max(begins, since)) / HOUR
+            for _, resource, amount in usage:
+                found[resource] += amount * hours
     return [{"resource": name, "hours": hours} for name, hours in sorted(found.items()) if hours > 0]
 
 

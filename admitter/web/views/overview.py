@@ -20,9 +20,11 @@ from admitter.quotas.elastic import POOL
 from admitter.quotas.nodes import totals
 from admitter.web.admissions import Ending, Eviction, waiting_since
 from admitter.web.asked import Asked, HttpRefusal
-from admitter.web.history import History, Values, in_units, quantile
+from admitter.web.history import History, Values, quantile
 from admitter.web.promises import AtRisk, at_risk
+from admitter.web.samples import TIERS
 from admitter.web.scene import WebScene
+from admitter.web.use_over_time import in_units
 
 Json = dict[str, Any]
 Sees = Callable[[str], bool]
@@ -167,16 +169,15 @@ def _charts(
     found = []
     for flavor, resources in list(flavors.items())[:MOST_FLAVORS]:
         drawn = resource if resource in resources else next(iter(resources))
-        chart = _chart(history, flavor, drawn, since)
-        of_it = {"resources": list(resources.values()), "chart": chart}
+        of_it = {"resources": list(resources.values()), "chart": chart(history, flavor, drawn, since)}
         found.append({"flavor": flavor, "any": flavor in _ANY, **of_it})
     return found
 
 
-def _chart(history: History, flavor: str, resource: str, since: float) -> Json:
+def chart(history: History, flavor: str, resource: str, since: float) -> Json:
     """Use of one resource in a flavor over time, by the queues that used most of it."""
     use = history.use(flavor, resource, since=since, points=POINTS)
-    by_size = sorted(use.used, key=lambda queue: (-sum(filter(None, use.used[queue])), queue))
+    by_size = sorted(use.used, key=lambda queue: (-_over_time(use.times, use.used[queue]), queue))
     shown, others = by_size[:MOST_QUEUES], by_size[MOST_QUEUES:]
     return {
         "resource": resource,
@@ -188,6 +189,15 @@ def _chart(history: History, flavor: str, resource: str, since: float) -> Json:
         "restCount": len(others),
         "quota": _rounded(use.quota),
     }
+
+
+def _over_time(times: list[float], values: Values) -> float:
+    """What was used in all: each value counts until the next one, and the last one as the newest samples do.
+
+    Older samples are further apart than newer ones.
+    """
+    ends = [*times[1:], times[-1] + TIERS[0][0]] if times else []
+    return sum((value or 0.0) * (end - time) for time, end, value in zip(times, ends, values, strict=True))
 
 
 def _sums(columns: list[Values]) -> Values:

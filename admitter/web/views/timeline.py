@@ -5,11 +5,11 @@ time is there, and only of the past; nothing of the forecast is about them.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import floor, isfinite
+from math import ceil, floor, isfinite
 from threading import Lock
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from admitter.web.timeline_bars import (
     by_namespace,
     measure,
 )
+from admitter.web.use_over_time import most, parts
 from admitter.web.views.rows import found_among, knows_use, users_of
 
 Json = dict[str, Any]
@@ -261,7 +262,10 @@ def _order(scene: WebScene, by: str) -> Mapping[str, int]:
 def _others(
     history: History, sees: Sees, wanted: Wanted, now: float, queues: Container[str]
 ) -> Mapping[str, Json]:
-    """How many Workloads of hidden namespaces held quota at once, by queue: up to now, a minute at a time."""
+    """How many Workloads of hidden namespaces held quota at once, by queue: up to now, a minute at a time.
+
+    `now` is the number of the minute that goes on, also where the range has another one, or longer steps.
+    """
     step = OTHERS_SECONDS * max(1, round(4 * wanted.per_pixel / OTHERS_SECONDS))
     first = floor(wanted.begins / step)
     count = max(0, floor(min(now, wanted.ends) / step) - first + 1)
@@ -269,25 +273,35 @@ def _others(
     for span in history.spans(first * step, now, queues=queues):
         if not sees(span.namespace):
             hidden[span.queue].append(span)
+    minute = floor(now / OTHERS_SECONDS)
     return {
-        queue: {"from": first * step, "step": step, "counts": _most_at_once(spans, first, step, count)}
+        queue: {
+            "from": first * step,
+            "step": step,
+            "counts": most_at_once(spans, first, step, count),
+            "now": most_at_once(spans, minute, OTHERS_SECONDS, 1)[0],
+        }
         for queue, spans in hidden.items()
     }
 
 
-def _most_at_once(spans: Iterable[Span], first: int, step: float, count: int) -> list[int]:
-    """How many of some spans touch each of so many steps."""
-    changes = [0] * (count + 1)
+def most_at_once(spans: Iterable[Span], first: int, step: float, count: int) -> list[int]:
+    """How many of some spans held quota at one moment at most, in each of so many steps.
+
+    `first` is the number of the first step since the epoch. What ends at a moment makes room for what begins.
+    """
+    changes: Counter[float] = Counter()
     for span in spans:
-        begins = max(0, floor(span.admitted / step) - first)
-        ends = count if span.ended is None else min(count, floor(span.ended / step) - first + 1)
-        if begins < ends:
-            changes[begins] += 1
-            changes[ends] -= 1
-    total, found = 0, []
-    for change in changes[:count]:
-        total += change
-        found.append(total)
+        changes[span.admitted] += 1
+        if span.ended is not None:
+            changes[span.ended] -= 1
+    found, held, known = [0] * count, 0, 0
+    for time, change in sorted(changes.items()):
+        for place in range(known, min(ceil(time / step) - first, count)):
+            found[place] = max(found[place], held)
+        known, held = max(0, floor(time / step) - first), held + change
+    for place in range(known, count):
+        found[place] = max(found[place], held)
     return found
 
 
@@ -295,10 +309,14 @@ def _uses(scene: WebScene, queues: Container[str], layout: _Layout, view: View[B
     """What the bars of queues use of the layout's resource over time, and their quota of that."""
     changes: defaultdict[str, defaultdict[float, float]] = defaultdict(lambda: defaultdict(float))
     for bar in (each.bar for each in view.bars if each.bar.group in queues):
-        amount, of_queue = amount_of(bar, layout.resource), changes[bar.group]
-        of_queue[max(view.begins, bar.begins)] += amount
-        if bar.ends is not None:
-            of_queue[min(view.ends, bar.ends)] -= amount
+        of_queue = changes[bar.group]
+        for begins, ends, usage in parts(bar.begins, bar.ends, bar.earlier, bar.usage):
+            if begins >= view.ends or (ends is not None and ends <= view.begins):
+                continue
+            amount = most((), usage, layout.resource)
+            of_queue[max(view.begins, begins)] += amount
+            if ends is not None:
+                of_queue[min(view.ends, ends)] -= amount
     return {
         queue: {"points": _points(of_queue, view), **_quota(scene, queue, layout.resource)}
         for queue, of_queue in changes.items()

@@ -64,7 +64,7 @@ export const words = {
     promisesAre: "A Workload is to get this quota, and does not get it in time.",
     late: (span, queue) => [`had to stop ${span} ago, and its pods still hold quota of `, queue],
     overdue: (span, queue) => [`was to be evicted ${span} ago, and still runs in `, queue],
-    lent: (span, amount, flavor, queue) => [`has been first in line for ${span}, while others use ${amount} in ${flavor} that belong to `, queue],
+    lent: (span, amount, flavor, queue) => [`is first in line and has waited for ${span}; others use ${amount} in ${flavor} that belong to `, queue],
     waitsForIt: " waits for it",
     hidden: "A Workload of another namespace",
     hiddenFor: "a Workload of another namespace",
@@ -704,7 +704,7 @@ export const words = {
       use: (resource) => `use of ${resource}; the dashed line is the queue's min`,
     },
     others: (count) => `other namespaces: ${count} now`,
-    hasUse: (used, min, max) => `${used} in use now, min ${min}${max === null ? "" : `, max ${max}`}`,
+    hasUse: (used, min, max) => `${used === null ? "" : `${used} in use now, `}min ${min}${max === null ? "" : `, max ${max}`}`,
     lateEdge: "The bars after now are what happens if each workload runs for its median time and no more Jobs come.",
     forecast: {
       working: "The forecast is being worked out.",

@@ -237,7 +237,7 @@ function Lanes({ known, bars, range, width: outer, move, setRows, query, go }) {
         onKeyDown=${onKeyDown} ...${drags}
         onMouseMove=${(event) => setHovered(picture.current.hit(place(event).x, place(event).y, latest.current))} onMouseLeave=${() => setHovered(null)}></canvas>
       <div class="timeline-lanes" style=${{ height: `${known.lanes * lane}px`, marginTop: `${-size.height}px` }}>
-        ${known.groups.map((group) => html`<${Head} key=${group.name} ...${{ group, known, lane, query, go }} />`)}
+        ${known.groups.map((group) => html`<${Head} key=${group.name} ...${{ group, known, lane, range, query, go }} />`)}
       </div>
     </div>
     ${about && html`<${Card} bar=${about} box=${picture.current.box(about, shown)} width=${outer} height=${size.height} now=${known.taken} hovers=${about !== chosen} onClose=${() => choose(null)} />`}
@@ -247,13 +247,14 @@ function Lanes({ known, bars, range, width: outer, move, setRows, query, go }) {
 }
 
 // The name of a group above its lanes.
-function Head({ group, known, lane, query, go }) {
+function Head({ group, known, lane, range, query, go }) {
+  const hasNow = [range, [known.from, known.to]].every(([from, to]) => from <= known.taken && known.taken <= to);
   const others = known.others?.[group.name];
   const use = known.use?.[group.name];
   return html`<div class="timeline-head" style=${{ top: `${group.first * lane}px`, height: `${Math.max(16, known.head * lane)}px` }}>
     ${known.by === "queue" ? html`<${QueueLink} name=${group.name} title=${group.title} />` : html`<${Link} path=${["namespace", group.name]}>${group.name}<//>`}
-    ${use && html`<span class="quiet">${said.hasUse(current(use.points, known.taken), use.min, use.max)}</span>`}
-    ${others && html`<span class="quiet">${said.others(others.counts.at(-1) ?? 0)}</span>`}
+    ${use && html`<span class="quiet">${said.hasUse(hasNow ? current(use.points, known.taken) : null, use.min, use.max)}</span>`}
+    ${others && hasNow && html`<span class="quiet">${said.others(others.now)}</span>`}
     ${!query.only && known.all.groups > 1 && html`<button type="button" onClick=${() => go({ query: { only: group.name, lane: "" } })} aria-label=${said.only(group.name)}>⤢</button>`}
   </div>`;
 }
