@@ -281,6 +281,9 @@ def test_a_file_has_what_is_in_memory_when_there_is_too_much(
     assert len(history.evictions(0)) == 1
     assert len(history.spans(0)) == 10 + 1, "ten that have ended, and one that runs"
     history.close()
+    with sqlite3.connect(path) as kept:
+        assert kept.execute("SELECT count(*) FROM spans").fetchone() == (11,)
+    kept.close()
     again = History(path)
     del state.objects["workloads"][1:]  # what has ended is gone
     shown(again, state, 286)  # too close for another sample

@@ -9,7 +9,7 @@ from admitter.web.history import History
 from admitter.web.views.overview import chart
 from tests.insight.states import NOW, State
 from tests.web.histories import change, cluster, evicted, shown
-from tests.web.overviews import GPU, busy, lending, lived, teams, troubled
+from tests.web.overviews import GPU, busy, lending, lived, troubled
 from tests.web.pages import TENANT, Served, department, fleet, served
 from tests.web.test_server import ask
 
@@ -54,17 +54,17 @@ async def test_the_chart_has_the_largest_queues_and_the_rest_together() -> None:
 
 
 def test_the_largest_queues_are_those_that_used_most_over_time() -> None:
-    """`long` used 180 GPU-hours of a day until six hours ago; seven others used 30 each since then."""
-    history, state = History(), teams("long", *(f"team-{number}" for number in range(7)))
-    early = {"long": "10"}
-    late = {f"team-{number}": "5" for number in range(7)}
-    for second in [*range(-24 * 3600, -6 * 3600, 120), *range(-6 * 3600, 1, 30)]:
+    """`long` used 20 core-hours in five hours, with few samples; others 8 each in the hour since."""
+    others = [f"other-{number}" for number in range(7)]
+    history, state = History(), cluster("long", *others)
+    for second in [*range(-6 * 3600, -3600, 180), *range(-3600, 1, 60)]:
         state.objects["workloads"].clear()
-        for name, gpus in (early if second < -6 * 3600 else late).items():
-            state.holds(name, "job", {GPU: (gpus, "a100")}, cluster_queue=name, since=second - 60)
+        for name, cores in {"long": "4"}.items() if second < -3600 else dict.fromkeys(others, "8").items():
+            usage = {"cpu": (cores, "default")}
+            state.holds(f"team-{name}", "job", usage, cluster_queue=name, since=second - 60)
         shown(history, state, second)
-    found = chart(history, "a100", GPU, NOW - 24 * 3600)
-    assert [each["queue"] for each in found["series"]] == ["long", *(f"team-{number}" for number in range(6))]
+    found = chart(history, "default", "cpu", NOW - 6 * 3600)
+    assert [each["queue"] for each in found["series"]] == ["long", *others[:6]]
     assert found["restCount"] == 1
 
 
