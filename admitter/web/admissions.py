@@ -204,10 +204,9 @@ class Admissions:
             queued = known.queued if known is not None else self._freed.pop(view.uid, view.created)
             span = _span(view, view.admission, usage, queued)
             if known is not None:
-                is_same = known.usage == usage
-                earlier = (
-                    known.earlier if is_same else changed(known.admitted, known.earlier, known.usage, now)
-                )
+                earlier = known.earlier
+                if known.usage != usage:
+                    earlier = changed(known.admitted, earlier, known.usage, now)
                 span = replace(span, earlier=earlier)
             self._open[view.uid] = span
             if span != known:

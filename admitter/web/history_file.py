@@ -126,7 +126,8 @@ class HistoryFile:
         (state,) = self._pragma("quick_check(1)")
         if state != "ok":
             raise _DamagedError(f"it is damaged: {state}")
-        run(f"PRAGMA user_version = {VERSION}")
+        if version != VERSION:
+            run(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, name: str) -> tuple[Any, ...]:
         found: tuple[Any, ...] = self._connection.execute(f"PRAGMA {name}").fetchone()

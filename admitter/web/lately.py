@@ -1,6 +1,7 @@
 """What was lately: a namespace with very much of it displaces its own, and nothing of the others."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 Key = tuple[str, float]
@@ -66,7 +67,7 @@ class Lately(Generic[T]):
                 del self._of[namespace]
         share = share_of_one(map(len, self._of.values()), self._most)
         for kept in self._of.values():
-            for key in list(kept)[: max(0, len(kept) - share)]:
+            for key in list(islice(kept, max(0, len(kept) - share))):
                 del kept[key]
                 self._gone.append(key)
 

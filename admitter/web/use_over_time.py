@@ -20,8 +20,11 @@ Earlier = tuple[tuple[float, Usage], ...]
 Part = tuple[float, float | None, Usage]
 """From when to when so much is used, in seconds since the epoch; None: its end is not known."""
 
-MOST_PARTS: Final = 16
-"""Of one admission; of more, two neighbours become one with their mean, so that the sum stays the same."""
+MOST_PARTS: Final = 8
+"""Of one admission, before the present one, 300 bytes each.
+
+Of more, two neighbours become one with their mean, so that the sum stays the same.
+"""
 
 
 def in_units(resource: str, amount: float) -> float:
@@ -39,9 +42,11 @@ def usage_of(usage: model.Usage) -> Usage:
 
 
 def counted(ledger: Ledger, view: WorkloadView) -> model.Usage:
-    """What a Workload that holds quota is counted with: what it has not given back, and its extra pods."""
+    """What a Workload is counted with: what it holds and has not given back, and its extra pods."""
+    if view.admission is None:
+        return ()
     held = ledger.held(view.uid)
-    usage = held.usage if held is not None else view.admission.usage if view.admission is not None else ()
+    usage = held.usage if held is not None else view.admission.usage
     if not ledger.extras.has(view.uid):
         return usage
     sums = dict(usage)
