@@ -40,6 +40,7 @@ export const words = {
     unloaded: "This view can't be shown. The server may have another version since this page was loaded: load the page again.",
     reload: "Load the page again",
     noTree: (name) => `${name} may not list ClusterQueues: My jobs has what you may see.`,
+    lost: "The connection to the server is lost: what is shown may be old. The console tries again.",
     demo: "This cluster is made up: nothing here is real.",
     lookAs: "Look as",
   },
