@@ -19,6 +19,12 @@ FAILED = """window.SharedWorker = class {
   constructor() { setTimeout(() => this.onerror()); }
 }"""
 """A worker that is shared, a browser without such workers, and a worker that does not come."""
+COUNTED = """;
+window.heard = 0;
+window.EventSource = class extends EventSource {
+  constructor(path) { super(path); this.addEventListener("still", () => { window.heard += 1; }); }
+};"""
+"""How often a stream has said that it is still there."""
 LOST = "The connection to the server is lost: what is shown may be old. The console tries again."
 
 
@@ -194,6 +200,36 @@ async def test_a_stream_that_is_refused_is_said_although_requests_are_answered()
         await expect(above(tabs[0])).to_contain_text("Controller pod_1 leads")
         await tabs[0].unroute("**/api/changes")
         await expect(above(tabs[0])).not_to_contain_text(LOST)
+
+
+async def test_a_stream_that_is_silent_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser's clock runs faster: forty seconds pass without a word of the server."""
+    monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 0.2)
+    async with looking(department()) as (page, tab):
+        await tab.context.add_init_script(ALONE + COUNTED)
+        await tab.clock.install()
+        await tab.goto(f"{page.address}/#/quota")
+        await tab.reload()
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+        for times in (1, 2):
+            await tab.wait_for_function("times => window.heard >= 2 * times", arg=times)
+            await tab.clock.run_for(30_000)
+        await expect(above(tab)).not_to_contain_text(LOST)
+        await tab.route("**/api/changes", lambda route: route.fulfill(status=502))
+        monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 60.0)
+        await tab.clock.run_for(41_000)
+        await expect(above(tab)).to_contain_text(LOST)
+        await tab.unroute("**/api/changes")
+        await tab.clock.run_for(4_000)
+        await expect(above(tab)).not_to_contain_text(LOST)
+
+
+async def test_a_question_of_too_many_is_asked_again() -> None:
+    async with looking(department()) as (page, tab):
+        said = {"error": "too many requests at once: try again"}
+        await tab.route("**/api/tree*", lambda route: route.fulfill(status=429, json=said), times=1)
+        await tab.goto(f"{page.address}/#/quota")
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
 
 
 async def test_tabs_ask_for_a_login_once_a_restarted_server_knows_no_sessions() -> None:

@@ -14,6 +14,9 @@ export class Refused extends Error {
   }
 }
 
+// Whether the same question may be answered soon.
+export const passes = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 429;
+
 async function answered(request) {
   const answer = await request;
   const said = await answer.json().catch(() => ({}));
@@ -98,7 +101,7 @@ export function useAnswer(path, query = {}) {
       } catch (error) {
         if (ending.signal.aborted) return;
         setKnown((last) => ({ question, answer: last.question === question ? last.answer : null, error }));
-        if (!(error instanceof Refused) || error.status >= 500) retry = setTimeout(look, RETRY_MS);
+        if (passes(error)) retry = setTimeout(look, RETRY_MS);
       }
       busy = false;
       if (due) look();
