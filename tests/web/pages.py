@@ -78,16 +78,16 @@ class Served:
 
     Attributes:
         stage: what it shows.
-        hosts: the names by which it is reached; none: any.
         rights: what each user may see.
+        hosts: the names by which it is reached; none: any.
         sessions: of users that have logged in.
         address: of it.
         page: what answers.
     """
 
     stage: Still
+    rights: Rights
     hosts: tuple[str, ...] = ()
-    rights: Rights = field(default_factory=Rights)
     sessions: Sessions = field(default_factory=lambda: Sessions(lambda: 0.0))
     address: str = "http://127.0.0.1:0"
     page: Page = field(init=False)
@@ -115,7 +115,7 @@ async def served(
     state: State | SnapshotFile | None, allowance: Allowance = NO_LIMIT, hosts: tuple[str, ...] = ()
 ) -> AsyncIterator[Served]:
     """A page that shows a state, on a port of its own; estimates may take as long as is allowed."""
-    page = Served(Still(allowance), hosts)
+    page = Served(Still(allowance), Rights(), hosts)
     if state is not None:
         page.stage.show(state)
     await page.start()
