@@ -13,14 +13,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser
 
 from admitter.insight.forecast.deadline import Allowance
 from benchmarks.server import setting
 from tests.insight.states import State
-from tests.web.looks import browser, first_paint_ms, is_newer, loading, logged_in, main_thread_ms, taken
+from tests.web.looks import browser, comes, first_paint_ms, loading, logged_in, main_thread_ms, taken
 from tests.web.pages import Served, served
-from tests.web.scale import GPU, PLACES, big_cluster
+from tests.web.scale import PLACES, big_cluster
 
 Json = dict[str, Any]
 
@@ -64,20 +64,12 @@ async def _measured(opened: Browser, page: Served, place: str, state: State, upd
             "shown_ms": round(await tab.evaluate("performance.now()")),
         }
         if updates:
-            tasks = [await main_thread_ms(tab, _changed(tab, page, state)) for _ in range(updates)]
+            tasks = [await main_thread_ms(tab, comes(tab, page, state)) for _ in range(updates)]
             found["update_longest_task_cpu_ms"] = {
                 "median": round(median(tasks), 1),
                 "most": round(max(tasks), 1),
             }
     return found
-
-
-async def _changed(tab: Page, page: Served, state: State) -> None:
-    """A Workload comes, and is shown."""
-    before, second = await taken(tab), len(state.objects["workloads"])
-    state.waits("ns-0000", f"late-{second}", {GPU: "1"}, created=float(second))
-    await asyncio.to_thread(page.stage.show, state, float(second))
-    await is_newer(tab, before)
 
 
 if __name__ == "__main__":

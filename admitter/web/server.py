@@ -159,7 +159,10 @@ class Page:
             raise HttpRefusal(404, str(error)) from error
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: a line for each new scene; the client then requests what it shows."""
+        """Server-sent events: a line for each new scene; the client then requests what it shows.
+
+        While there is none, the client hears that the stream is `still` there.
+        """
         user = await self._user(request)
         kind = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         answer = web.StreamResponse(headers={**HEADERS, **kind})
@@ -173,7 +176,7 @@ class Page:
                     last = await asyncio.wait_for(self._stage.newer(last), HEARTBEAT_SECONDS)
                     await answer.write(f"data: {last.revision}\n\n".encode())
                 except TimeoutError:
-                    await answer.write(b": still here\n\n")
+                    await answer.write(b"event: still\ndata:\n\n")
         except ConnectionResetError:
             pass  # the client is gone
         finally:

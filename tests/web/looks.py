@@ -1,5 +1,6 @@
 """A browser in which a user has logged in, and what each view of the console has to hold."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import SnapshotFile
 from tests.insight.states import State
 from tests.web.pages import ADMIN, CHROMIUM, Served, served
+from tests.web.scale import GPU
 
 WIDE, PHONE = 1400, 390
 """Widths in pixels that each view has to look right at."""
@@ -194,6 +196,14 @@ async def taken(tab: Page) -> str:
     """The moment that a view shows, once it shows one."""
     shown = await tab.wait_for_function("() => document.querySelector('.state')?.dataset.taken")
     return str(await shown.json_value())
+
+
+async def comes(tab: Page, page: Served, state: State) -> None:
+    """A Workload comes to the cluster of `tests.web.scale` that a view shows, and the view shows that."""
+    before, seconds = await taken(tab), float(len(state.objects["jobs"]))
+    state.waits("ns-0000", f"late-{seconds:.0f}", {GPU: "1"}, created=seconds)
+    await asyncio.to_thread(page.stage.show, state, seconds)
+    await is_newer(tab, before)
 
 
 async def is_newer(tab: Page, than: str) -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from aiohttp import web
 from playwright.async_api import expect
+from yarl import URL
 
 from admitter.client.access import Access, Right, User
 from admitter.insight.controller_status import ControllerStatus, ShardLease
@@ -76,20 +77,37 @@ class Served:
     """A page that is served.
 
     Attributes:
-        address: of it.
         stage: what it shows.
-        page: what answers.
         rights: what each user may see.
+        hosts: the names by which it is reached; none: any.
+        sessions: of users that have logged in.
+        address: of it.
+        page: what answers.
     """
 
-    address: str
     stage: Still
-    page: Page
-    rights: Rights = field(default_factory=Rights)
+    rights: Rights
+    hosts: tuple[str, ...] = ()
+    sessions: Sessions = field(default_factory=lambda: Sessions(lambda: 0.0))
+    address: str = "http://127.0.0.1:0"
+    page: Page = field(init=False)
+    _runner: web.AppRunner = field(init=False)
 
     def streams(self) -> int:
         """How many streams of changes are open."""
         return self.page.streams
+
+    async def start(self) -> None:
+        """Serve; at the address that it had before, if it had one."""
+        self.page = Page(self.stage, cast("Access", self.rights), self.sessions, self.hosts)
+        self._runner = web.AppRunner(self.page.app(), access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", URL(self.address).port, reuse_address=True).start()
+        self.address = "http://{}:{}".format(*self._runner.addresses[0][:2])
+
+    async def stop(self) -> None:
+        """Answer nothing any more."""
+        await self._runner.cleanup()
 
 
 @asynccontextmanager
@@ -97,17 +115,14 @@ async def served(
     state: State | SnapshotFile | None, allowance: Allowance = NO_LIMIT, hosts: tuple[str, ...] = ()
 ) -> AsyncIterator[Served]:
     """A page that shows a state, on a port of its own; estimates may take as long as is allowed."""
-    stage, rights, clock = Still(allowance), Rights(), 0.0
+    page = Served(Still(allowance), Rights(), hosts)
     if state is not None:
-        stage.show(state)
-    page = Page(stage, cast("Access", rights), Sessions(lambda: clock), hosts)
-    runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
+        page.stage.show(state)
+    await page.start()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield Served("http://{}:{}".format(*runner.addresses[0][:2]), stage, page, rights)
+        yield page
     finally:
-        await runner.cleanup()
+        await page.stop()
 
 
 def department(jobs: int = 3) -> State:

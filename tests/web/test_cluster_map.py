@@ -12,7 +12,7 @@ from admitter.client.access import Right, User
 from admitter.web.views.cluster_map import CORDONED, NOT_READY
 from tests.insight.nodes import GPU, LOST, node, park, pods
 from tests.insight.states import NOW, State
-from tests.web.pages import TENANT, Served, served
+from tests.web.pages import ADMIN, TENANT, Served, served
 from tests.web.test_server import ask
 
 Json = dict[str, Any]
@@ -189,6 +189,30 @@ async def test_names_of_nodes_are_for_users_that_may_list_nodes(
     one = await ask(page, "/api/map/node", key=seen["nodes"]["key"][4])
     assert (one["flavor"], one["place"], one["words"]) == ("a100", [], "")
     await ask(page, "/api/map/node", status=404, key="gpu-4")
+
+
+@pytest.mark.parametrize(
+    ("token", "rights"),
+    [
+        (TENANT, [("pods", "team-a")]),
+        (TENANT, [("pods", "team-a"), ("nodes", "")]),
+        (ADMIN, [("pods", "team-a")]),
+        (ADMIN, [("pods", "team-a"), ("nodes", "")]),
+    ],
+)
+async def test_the_node_of_a_pod_is_found_in_the_map_with_and_without_its_name(
+    page: Served, monkeypatch: pytest.MonkeyPatch, token: str, rights: list[tuple[str, str]]
+) -> None:
+    async def may(_: User, right: Right) -> bool:
+        return (right.resource, right.namespace) in rights
+
+    monkeypatch.setattr(page.rights, "may", may)
+    pods = (await ask(page, "/api/workload", token, namespace="team-a", name="train"))["pods"]["pods"]
+    key = pods[0]["nodeKey"]
+    assert (key == pods[0]["node"]) == (("nodes", "") in rights)
+    of = "team-a" if token == TENANT else ""
+    one = await ask(page, "/api/map/node", token, key=key, namespace=of)
+    assert "train" in [each["name"] for each in one["workloads"]["first"]]
 
 
 async def test_workloads_of_hidden_namespaces_have_no_name(

@@ -1,15 +1,17 @@
 """The cluster map in a browser: by mouse, by keyboard, as a table, and with very many nodes."""
 
 import asyncio
+import re
 from urllib.parse import quote
 
 import pytest
 from playwright.async_api import FloatRect, Locator, Page, Position, expect
 
+from admitter.client.access import Right, User
 from tests.insight.nodes import GPU, node, park, pods
 from tests.insight.states import State
 from tests.web.looks import LOOKS, PHONE, go, is_accessible, looking, main_thread_ms
-from tests.web.pages import CHROMIUM, HOW, TENANT
+from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, Rights
 from tests.web.test_cluster_map import HOSTILE, busy, hall
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -187,6 +189,24 @@ async def test_a_tenant_sees_own_pods_and_no_name_of_others() -> None:
         for word in ("speech", "decode", "secret", "gpu-1", "free"):
             assert word not in text, word
         await is_accessible(tab)
+
+
+async def test_the_node_of_a_pod_is_one_click_away_and_its_queue_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def may(_: Rights, user: User, right: Right) -> bool:
+        return user.name == "admin" or right.resource == "pods"
+
+    monkeypatch.setattr(Rights, "may", may)
+    for token, of in ((TENANT, "namespace=team-a&"), (ADMIN, "")):
+        async with looking(busy(), token) as (page, tab):
+            await go(tab, page, "workload/team-a/train")
+            await tab.locator(".pods").get_by_role("link", name="gpu-1", exact=True).first.click()
+            await expect(tab).to_have_url(re.compile(rf"#/map\?{of}node="))
+            row = tab.locator(".map-node tr").filter(has=tab.get_by_role("link", name="train"))
+            await row.get_by_role("link", name="vision").click()
+            await expect(tab).to_have_url(f"{page.address}/#/queue/vision?from=team-a")
+            await expect(tab.get_by_role("heading", level=1)).to_have_text("ClusterQueue vision")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

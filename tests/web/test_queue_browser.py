@@ -197,6 +197,21 @@ async def test_what_is_not_there_is_said_in_place_of_empty_tables(address: str) 
         await expect(tab.get_by_role("table")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    "place", ["workloads", "my", "workload/team-a/train-0", "timeline", "timeline?as=table"]
+)
+async def test_a_link_to_a_queue_says_which_namespace_of_the_user_uses_it(place: str) -> None:
+    """Of a queue that many namespaces use, the server can't know soon which of them a user may see."""
+    async with looking(department(), TENANT) as (page, tab):
+        await go(tab, page, place)
+        links = tab.locator("main a[href^='#/queue/']")
+        await expect(links.first).to_be_visible()
+        found = await links.evaluate_all("found => found.map((each) => each.getAttribute('href'))")
+        assert set(found) == {"#/queue/a?from=team-a"}
+        await links.first.click()
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("ClusterQueue a")
+
+
 async def test_a_queue_without_workloads_says_so() -> None:
     state = State()
     state.queue("a", {"cpu": {"default": {"min": "8"}}})

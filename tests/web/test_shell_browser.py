@@ -1,12 +1,31 @@
 """The shell of the console in a browser: logging in, the menu, one stream for all tabs."""
 
-import pytest
-from playwright.async_api import Page, expect
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from admitter.web import server
+from admitter.web.sessions import Sessions
 from tests.web.looks import LOOKS, browser, go, is_accessible, logged_in, looking
-from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, department, served
+from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, Served, department, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
+
+SHARED, ALONE = "", "delete window.SharedWorker"
+FAILED = """window.SharedWorker = class {
+  port = { postMessage() {} };
+  constructor() { setTimeout(() => this.onerror()); }
+}"""
+"""A worker that is shared, a browser without such workers, and a worker that does not come."""
+COUNTED = """;
+window.heard = 0;
+window.EventSource = class extends EventSource {
+  constructor(path) { super(path); this.addEventListener("still", () => { window.heard += 1; }); }
+};"""
+"""How often a stream has said that it is still there."""
+LOST = "The connection to the server is lost: what is shown may be old. The console tries again."
 
 
 async def test_an_administrator_begins_with_the_overview_and_a_tenant_with_own_jobs() -> None:
@@ -132,6 +151,101 @@ async def test_a_server_that_is_gone_is_said_and_comes_back() -> None:
         await expect(tab.get_by_role("alert").first).to_contain_text("can't be reached")
         await tab.context.set_offline(False)
         await expect(tab.get_by_role("alert")).to_have_count(0)
+
+
+@asynccontextmanager
+async def two_tabs(script: str = SHARED) -> AsyncIterator[tuple[Served, list[Page]]]:
+    """Two tabs of one user that show the quota tree, and only wait."""
+    async with looking(department()) as (page, tab):
+        await tab.context.add_init_script(script)
+        tabs = [tab, await tab.context.new_page()]
+        for each in tabs:
+            await each.goto(f"{page.address}/#/quota")
+            await each.reload()
+            await expect(each.get_by_text("ClusterQueue a").first).to_be_visible()
+        yield page, tabs
+
+
+def above(tab: Page) -> Locator:
+    """What is said above all views."""
+    return tab.locator("p.controller[role=status]")
+
+
+@pytest.mark.parametrize("script", [SHARED, ALONE, FAILED], ids=["shared", "alone", "failed"])
+async def test_tabs_that_wait_say_that_the_server_is_gone_until_it_is_back(script: str) -> None:
+    async with two_tabs(script) as (page, tabs):
+        await page.stop()
+        for each in tabs:
+            await expect(above(each)).to_have_text(LOST)
+            await expect(each.get_by_role("alert").first).to_contain_text("can't be reached")
+            await expect(each.get_by_text("ClusterQueue a").first).to_be_visible()
+        await is_accessible(tabs[0])
+        await page.start()
+        for each in tabs:
+            await expect(above(each)).to_contain_text("Controller pod_1 leads")
+            await expect(above(each)).not_to_contain_text(LOST)
+            await expect(each.get_by_role("alert")).to_have_count(0)
+        state = department()
+        state.queue("late", {"cpu": {"default": {"min": "1"}}}, "research")
+        page.stage.show(state)
+        for each in tabs:
+            await expect(each.get_by_text("ClusterQueue late").first).to_be_visible()
+
+
+async def test_a_stream_that_is_refused_is_said_although_requests_are_answered() -> None:
+    async with two_tabs(ALONE) as (_, tabs):
+        await tabs[0].route("**/api/changes", lambda route: route.fulfill(status=502))
+        await tabs[0].reload()
+        await expect(above(tabs[0])).to_contain_text(LOST)
+        await expect(above(tabs[0])).to_contain_text("Controller pod_1 leads")
+        await tabs[0].unroute("**/api/changes")
+        await expect(above(tabs[0])).not_to_contain_text(LOST)
+
+
+async def test_a_stream_that_is_silent_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser's clock runs faster: forty seconds pass without a word of the server."""
+    monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 0.2)
+    async with looking(department()) as (page, tab):
+        await tab.context.add_init_script(ALONE + COUNTED)
+        await tab.clock.install()
+        await tab.goto(f"{page.address}/#/quota")
+        await tab.reload()
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+        for times in (1, 2):
+            await tab.wait_for_function("times => window.heard >= 2 * times", arg=times)
+            await tab.clock.run_for(30_000)
+        await expect(above(tab)).not_to_contain_text(LOST)
+        await tab.route("**/api/changes", lambda route: route.fulfill(status=502))
+        monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 60.0)
+        await tab.clock.run_for(41_000)
+        await expect(above(tab)).to_contain_text(LOST)
+        await tab.unroute("**/api/changes")
+        await tab.clock.run_for(4_000)
+        await expect(above(tab)).not_to_contain_text(LOST)
+
+
+async def test_a_question_of_too_many_is_asked_again() -> None:
+    async with looking(department()) as (page, tab):
+        said = {"error": "too many requests at once: try again"}
+        await tab.route("**/api/tree*", lambda route: route.fulfill(status=429, json=said), times=1)
+        await tab.goto(f"{page.address}/#/quota")
+        await expect(tab.get_by_text("ClusterQueue a").first).to_be_visible()
+
+
+async def test_tabs_ask_for_a_login_once_a_restarted_server_knows_no_sessions() -> None:
+    async with two_tabs() as (page, tabs):
+        await page.stop()
+        page.sessions = Sessions(lambda: 0.0)
+        await page.start()
+        for each in tabs:
+            await expect(each.get_by_role("heading", level=1)).to_have_text("Log in")
+
+
+async def test_a_tab_asks_for_a_login_after_a_logout_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEARTBEAT_SECONDS", 0.2)
+    async with two_tabs() as (_, tabs):
+        await tabs[0].get_by_role("button", name="Log out").click()
+        await expect(tabs[1].get_by_role("heading", level=1)).to_have_text("Log in")
 
 
 async def test_a_view_that_fails_leaves_the_menu() -> None:

@@ -48,6 +48,24 @@ def test_texts_are_in_one_file(path: Path) -> None:
         assert not re.search(r"\b[A-Z]?[a-z]{3,} [a-z]{2,} [a-z]{2,}", texts), texts
 
 
+def test_what_is_imported_is_used_and_what_is_exported_is_imported() -> None:
+    """Tests import what they need of a module by themselves."""
+    sources = {f"/{path.relative_to(STATIC)}": path.read_text() for path in (*OWN, STATIC / "lib/words.js")}
+    imported = {(module, name) for source in sources.values() for name, module in _imports(source)}
+    imported |= {("/lib/axis.js", name) for name in ("relative", "relativeTicks")}
+    for path, source in sources.items():
+        for name, _ in _imports(source):
+            assert len(re.findall(rf"(?<![\w.]){name}\b", source)) > 1, f"{path} does not use {name}"
+        for name in re.findall(r"^export (?:async )?(?:const|function|class) (\w+)", source, re.MULTILINE):
+            assert (path, name) in imported, f"no module uses {name} of {path}"
+
+
+def _imports(source: str) -> list[tuple[str, str]]:
+    """The names that a module imports, each with the module that it is of."""
+    found = re.findall(r'^import \{([^}]*)\} from "([^"]*)"', source, re.MULTILINE)
+    return [(name, module) for names, module in found for name in re.findall(r"\w+", names)]
+
+
 async def test_files_are_compressed_and_told_apart() -> None:
     async with served(None) as page, ClientSession(page.address, auto_decompress=False) as client:
         async with client.get("/app.js", headers={"Accept-Encoding": "gzip"}) as answer:

@@ -294,4 +294,30 @@ async def test_of_a_long_line_the_first_are_shown_and_the_others_on_demand() -> 
         await ahead.get_by_role("button", name="40 more").focus()
         await tab.keyboard.press("Enter")
         await expect(ahead.get_by_role("listitem")).to_have_count(50)
-        await expect(ahead.get_by_role("link", name="and 30 more, in the queue")).to_be_visible()
+        await ahead.get_by_role("link", name="and 30 more, in the queue").click()
+        await expect(tab).to_have_url(f"{page.address}/#/queue/a?from=team-a")
+        await expect(tab.locator(".listing .state")).to_contain_text("81 Workloads")
+
+
+async def test_memory_is_told_in_units_that_are_read_and_devices_as_they_are_written() -> None:
+    """Of a device, memory is a number of it: `example.com/gpu-memory` counts in what its maker says."""
+    state, device = State(), "example.com/gpu-memory"
+    quota = {"memory": "64Gi", "hugepages-2Mi": "8Gi", device: "80"}
+    state.queue("a", {name: {"default": {"min": amount}} for name, amount in quota.items()})
+    state.namespace("team-a", "a")
+    held = {"memory": ("48Gi", "default"), "hugepages-2Mi": ("1Gi", "default"), device: ("60", "default")}
+    state.holds("team-a", "long", held, cluster_queue="a")
+    state.waits("team-a", "train", {"memory": "32Gi", "hugepages-2Mi": "4Gi", device: "40"})
+    async with looking(state) as (page, tab):
+        await go(tab, page, "workload/team-a/train")
+        needs = section(tab, "What it asks for, and what is free").locator(".need")
+        for name, numbers in (
+            ("memory", "32 GiB asked16 GiB free0 B to borrow16 GiB short"),
+            ("hugepages-2Mi", "4 GiB asked7 GiB free0 B to borrowenough"),
+            (device, "40 asked20 free0 to borrow20 short"),
+        ):
+            await expect(needs.filter(has=tab.get_by_text(name, exact=True))).to_contain_text(numbers)
+        await go(tab, page, "workload/team-a/long")
+        quota_of = section(tab, "Its quota and its limits")
+        await expect(quota_of).to_contain_text("48 GiB memory of default")
+        await expect(quota_of).to_contain_text("60 example.com/gpu-memory of default")

@@ -87,7 +87,7 @@ def page_of(answer: Answer, snapshot: Snapshot) -> Json:
     workload = answer.workload
     assert workload is not None
     happened, pods = life(snapshot.world, workload, snapshot.now), pods_of(snapshot.world, workload)
-    return answer_json(Shown(answer, happened, pods, True, str), snapshot, None, None)
+    return answer_json(Shown(answer, happened, pods, True, str, str), snapshot, None, None)
 
 
 def answers(state: State) -> Iterator[tuple[Answer, Snapshot]]:

@@ -1,8 +1,8 @@
 // The shell: who looks, which view the address names, and what is said above all views.
 
 import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "/vendor/preact.js";
-import { Refused, ask, follow, leave, send, useAnswer, useRoute } from "/lib/api.js";
-import { Failure, Link } from "/lib/parts.js";
+import { Refused, ask, follow, leave, send, useAnswer, useLost, useRoute } from "/lib/api.js";
+import { Failure } from "/lib/parts.js";
 import { words } from "/lib/words.js";
 
 // The first part of the address, and the module of the view. `tree`: only for users that may list ClusterQueues.
@@ -119,12 +119,14 @@ function Unloaded({ name, error }) {
     <button type="button" onClick=${() => location.reload()}>${words.shell.reload}</button>`;
 }
 
-// Without a controller nothing of what is foreseen happens: that is said above all views.
+// What makes all that is shown doubtful is said above all views: changes are not told of, or no controller decides, so that
+// nothing of what is foreseen happens.
 function Controller() {
-  const { answer } = useAnswer("/api/controller");
-  if (!answer) return html`<p class="controller" role="status"></p>`;
-  const bad = answer.state === "Absent" || answer.state === "Partial";
-  return html`<p class=${bad ? "controller bad" : "controller"} role="status">${answer.message}</p>`;
+  const { answer, error } = useAnswer("/api/controller");
+  const lost = useLost();
+  const known = error ? null : answer;
+  const bad = lost || known?.state === "Absent" || known?.state === "Partial";
+  return html`<p class=${bad ? "controller bad" : "controller"} role="status">${lost && `${words.shell.lost} `}${known?.message}</p>`;
 }
 
 function Demo({ me }) {

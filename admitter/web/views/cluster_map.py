@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
+from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
 from admitter.client.access import Right
 from admitter.insight.fragmentation import Fit, Fitting, Spread, WaitingPods
@@ -48,11 +49,9 @@ class Seen:
         """Whether a node is seen."""
         return not self.namespace or any(pod.namespace == self.namespace for pod in node.pods)
 
-    def key(self, node: UsedNode) -> str:
+    def key(self, node: NodeView) -> str:
         """By what a node is known to the user: its name, or what tells no more than that it is the same."""
-        if self.named:
-            return node.view.name
-        return sha256(node.view.uid.encode()).hexdigest()[:HIDDEN_DIGITS]
+        return node.name if self.named else sha256(node.uid.encode()).hexdigest()[:HIDDEN_DIGITS]
 
 
 async def _seen(asked: Asked) -> Seen:
@@ -67,6 +66,17 @@ async def _seen(asked: Asked) -> Seen:
     else:
         await asked.sight.require_tree()
     return Seen(namespace, await asked.sight.may(NODES))
+
+
+async def node_keys(asked: Asked) -> Callable[[str], str | None]:
+    """By which `key` the map knows a node with a name, for the user; None: the node is gone."""
+    seen, nodes = Seen("", await asked.sight.may(NODES)), asked.scene.snapshot.world.nodes
+
+    def key(name: str) -> str | None:
+        view = nodes.get(("", name))
+        return seen.key(view) if view is not None else None
+
+    return key
 
 
 def occupancy_of(scene: WebScene) -> Occupancy:
@@ -174,7 +184,7 @@ class _Table:
         self.unknown += unknown
         numbers = ((self.queues.number(p.queue), amount_of(self._resource, p.amount), p.pods) for p in parts)
         return {
-            "key": self._seen.key(node),
+            "key": self._seen.key(node.view),
             "flavor": self.flavors.number(node.flavor),
             "place": self.places.number(node.place if self._seen.named else ()),
             "total": amount_of(self._resource, node.total(self._resource)),
@@ -328,7 +338,7 @@ async def node(asked: Asked) -> Json:
 
 def _find(scene: WebScene, seen: Seen, key: str) -> tuple[Occupancy, UsedNode] | None:
     occupancy = occupancy_of(scene)
-    one = next((node for node in occupancy.nodes if seen.has(node) and seen.key(node) == key), None)
+    one = next((node for node in occupancy.nodes if seen.has(node) and seen.key(node.view) == key), None)
     return (occupancy, one) if one is not None else None
 
 

@@ -30,6 +30,7 @@ from admitter.web.history import History
 from admitter.web.masked import Sees, masked, masked_happening, masked_text, namespaces_in, texts_in
 from admitter.web.scene import BY_ITSELF, WebScene
 from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS
+from admitter.web.views.cluster_map import node_keys
 from admitter.web.views.workload_json import Shown, answer_json, gone_json, job_of, outlook_json, stated_json
 
 Json = dict[str, Any]
@@ -198,6 +199,7 @@ async def _shown(asked: Asked, found: Found) -> Shown:
         [masked_happening(each, sees) for each in found.life],
         found.pods,
         may_see_pods,
+        await node_keys(asked),
         partial(masked_text, sees=sees),
     )
 

@@ -44,6 +44,7 @@ class Shown:
     life: list[Happening]
     pods: Pods | None
     may_see_pods: bool  # whether the names of its pods, and their nodes
+    node_key: Callable[[str], str | None]  # by which the map knows a node for the user
     text: Callable[[str], str]  # makes a message one without names that the user may not see
 
 
@@ -130,7 +131,7 @@ def _about(shown: Shown, job: JobView | None, now: float) -> Json:
         **_running(workload),
         "checkpoint": (job.checkpoint or None) if job is not None else None,
         "timeline": [_happening_json(each) for each in shown.life],
-        "pods": _pods_json(shown.pods, named=shown.may_see_pods) if shown.pods is not None else None,
+        "pods": _pods_json(shown.pods, shown) if shown.pods is not None else None,
         "commands": commands(answer),
     }
 
@@ -275,7 +276,8 @@ def _happening_json(each: Happening) -> Json:
     }
 
 
-def _pods_json(pods: Pods, *, named: bool) -> Json:
+def _pods_json(pods: Pods, shown: Shown) -> Json:
+    named = shown.may_see_pods
     return {
         "wanted": pods.wanted,
         "ready": pods.ready,
@@ -288,6 +290,7 @@ def _pods_json(pods: Pods, *, named: bool) -> Json:
                 "state": each.state,
                 "detail": each.detail or None,
                 "node": each.node or None,
+                "nodeKey": shown.node_key(each.node) if each.node else None,
                 "created": each.created,
             }
             for each in pods.pods[:MOST_PODS]

@@ -1,6 +1,7 @@
 // Requests to the server, the stream that tells of changes, and the address after #.
 
 import { useEffect, useRef, useState } from "/vendor/preact.js";
+import { changes } from "/lib/changes.js";
 import { words } from "/lib/words.js";
 
 const RETRY_MS = 3000;
@@ -12,6 +13,9 @@ export class Refused extends Error {
     this.status = status;
   }
 }
+
+// Whether the same question may be answered soon.
+export const passes = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 429;
 
 async function answered(request) {
   const answer = await request;
@@ -30,36 +34,49 @@ export const send = (method, path, body, signal = undefined) =>
     headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   }));
 
+// What views show is asked for again at each `changed`: of the cluster, or of whether the stream of changes is lost. Then
+// requests tell why: the session is over, or the server can't be reached.
+let lost = false;
+function tell(said) {
+  if (said.lost === lost) return;
+  lost = said.lost ?? lost;
+  dispatchEvent(new Event("changed"));
+}
+
 // All tabs share one stream, in a worker, where browsers have such workers.
-let stream = null;
+let end = null; // ends the stream of this tab; null: there is none
 export function follow() {
-  if (stream !== null) return;
-  const tell = (revision) => dispatchEvent(new CustomEvent("changed", { detail: revision }));
-  if (window.SharedWorker) {
-    const worker = new SharedWorker("/lib/stream.js", { name: "admitter" });
-    worker.port.onmessage = ({ data }) => tell(data);
-    worker.port.postMessage("follow");
-    stream = { close: () => worker.port.postMessage("leave") };
-    addEventListener("pagehide", () => worker.port.postMessage("leave"), { once: true });
-  } else {
-    const source = new EventSource("/api/changes");
-    source.onmessage = ({ data }) => tell(data);
-    source.onerror = () => {
-      if (source.readyState !== EventSource.CLOSED) return;
-      stream = null;
-      setTimeout(follow, RETRY_MS);
-    };
-    stream = { close: () => source.close() };
-  }
+  if (end !== null) return;
+  const own = () => (end = changes(tell));
+  if (!window.SharedWorker) return own();
+  const worker = new SharedWorker("/lib/stream.js", { name: "admitter", type: "module" });
+  worker.onerror = () => end !== null && own(); // it has not come
+  worker.port.onmessage = ({ data }) => tell(data);
+  worker.port.postMessage("follow");
+  end = () => worker.port.postMessage("leave");
+  addEventListener("pagehide", end, { once: true });
 }
 
 export function leave() {
-  stream?.close();
-  stream = null;
+  end?.();
+  end = null;
+  lost = false;
 }
 
-// The answer to a question, asked again at each change: {answer, error, taken}. The last answer stays while the next
-// one is on its way, and while the server can't be reached. `path` null: nothing is asked.
+// Whether the stream of changes is lost.
+export function useLost() {
+  const [now, setNow] = useState(lost);
+  useEffect(() => {
+    const changed = () => setNow(lost);
+    addEventListener("changed", changed);
+    changed();
+    return () => removeEventListener("changed", changed);
+  }, []);
+  return now;
+}
+
+// The answer to a question, asked again at each change: {answer, error, again}. The last answer stays while the next
+// one is on its way, and while the server can't be reached. `path` null: nothing is asked. again() asks at once.
 export function useAnswer(path, query = {}) {
   const question = path === null ? null : `${path}?${new URLSearchParams(query)}`;
   const [known, setKnown] = useState({ question: null, answer: null, error: null });
@@ -84,7 +101,7 @@ export function useAnswer(path, query = {}) {
       } catch (error) {
         if (ending.signal.aborted) return;
         setKnown((last) => ({ question, answer: last.question === question ? last.answer : null, error }));
-        if (!(error instanceof Refused) || error.status >= 500) retry = setTimeout(look, RETRY_MS);
+        if (passes(error)) retry = setTimeout(look, RETRY_MS);
       }
       busy = false;
       if (due) look();

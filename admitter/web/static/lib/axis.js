@@ -163,7 +163,7 @@ function clockOf(time) {
 }
 
 // The day of a moment, such as "27 Nov".
-export function dayOf(time) {
+function dayOf(time) {
   return spelled(time, { day: "numeric", month: "short" });
 }
 

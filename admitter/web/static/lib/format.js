@@ -31,11 +31,14 @@ export function span(seconds) {
 export const ago = (moment, now) => words.units.ago(span(now - moment));
 export const within = (moment, now) => (moment <= now ? words.units.now : words.units.within(span(moment - now)));
 export const number = (value) => plainOf.format(value);
-export const percent = (part, of) => (of > 0 ? `${Math.round((100 * part) / of)} %` : words.units.none);
+
+
+// Whether a resource is counted in bytes; a device's memory, such as nvidia.com/gpu-memory, is not.
+export const inBytes = (resource) => /^(memory|storage|ephemeral-storage|hugepages-.*)$/.test(resource);
 
 // A number of a resource in cores, bytes or devices, as users write it.
 export function quantity(resource, value) {
-  if (!/^(memory|storage|ephemeral-storage|hugepages-.*)$/.test(resource)) return number(value); // gpu-memory is in GB
+  if (!inBytes(resource)) return number(value);
   const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   const power = value > 0 ? Math.min(names.length - 1, Math.floor(Math.log2(value) / 10)) : 0;
   return `${number(value / 1024 ** power)} ${names[power]}`;

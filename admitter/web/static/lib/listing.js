@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
 import { AxisHead, StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
 import { href } from "/lib/api.js";
 import { ago, number, quantity, span, within } from "/lib/format.js";
-import { Empty, Failure } from "/lib/parts.js";
+import { Empty, Failure, queueHref } from "/lib/parts.js";
 import { VirtualRows } from "/lib/virtual.js";
 import { keyOf, useWindows } from "/lib/windows.js";
 import { words } from "/lib/words.js";
@@ -30,7 +30,7 @@ const COLUMNS = {
   user: { width: "minmax(90px, .8fr)", sort: "user", cell: (row) => html`<bdi>${row.user}</bdi>` },
   queue: {
     width: "minmax(100px, 1fr)", sort: "queue",
-    cell: (row) => row.queue && html`<a href=${href(["queue", row.queue])} tabindex="-1" title=${row.title}><bdi>${queueName(row)}</bdi></a>`,
+    cell: (row) => row.queue && html`<a href=${queueHref(row.queue, row.namespace)} tabindex="-1" title=${row.title}><bdi>${queueName(row)}</bdi></a>`,
   },
   asks: { width: "minmax(110px, 1.1fr)", cell: (row) => html`<span title=${asksWords(row.asks)}>${asksWords(row.asks)}</span>` },
   priority: { width: "76px", sort: "priority", first: true, number: true, cell: (row) => number(row.priority) },

@@ -28,7 +28,11 @@ export function State({ answer, error, children = "" }) {
 
 export const Link = ({ path, query = {}, children, ...rest }) =>
   html`<a href=${href(path, query)} ...${rest}><bdi>${children}</bdi></a>`;
-export const QueueLink = ({ name, title = "" }) => html`<${Link} path=${["queue", name]}>${title || name}<//>`;
+
+// `from`: a namespace that uses the queue, if one is known: a user that may not see all queues is known there.
+export const queueHref = (name, from = "") => href(["queue", name], from ? { from } : {});
+export const QueueLink = ({ name, title = "", from = "" }) => html`<a href=${queueHref(name, from)}><bdi>${title || name}</bdi></a>`;
+
 export const WorkloadLink = ({ namespace, name }) => html`<${Link} path=${["workload", namespace, name]}>${name}<//>`;
 
 // A moment, with the whole time and zone on hover.

@@ -1,28 +1,27 @@
 // A shared worker: one stream of changes for all tabs of the console.
 
-const RETRY_MS = 3000;
-const ports = new Set();
-let source = null;
+import { changes } from "/lib/changes.js";
 
-function follow() {
-  if (source !== null || ports.size === 0) return;
-  source = new EventSource("/api/changes");
-  source.onmessage = ({ data }) => ports.forEach((port) => port.postMessage(data));
-  source.onerror = () => {
-    if (source?.readyState !== EventSource.CLOSED) return;
-    source = null;
-    setTimeout(follow, RETRY_MS);
-  };
+const ports = new Set(); // of the tabs that follow
+let end = null; // ends the stream; null: there is none
+let lost = false;
+
+function tell(said) {
+  lost = said.lost ?? lost;
+  ports.forEach((port) => port.postMessage(said));
 }
 
 self.onconnect = ({ ports: [port] }) => {
   port.onmessage = ({ data }) => {
     if (data === "follow") ports.add(port);
     else ports.delete(port);
-    if (ports.size === 0) {
-      source?.close();
-      source = null;
+    if (ports.size > 0) {
+      end ??= changes(tell);
+      port.postMessage({ lost });
+    } else {
+      end?.();
+      end = null;
+      lost = false;
     }
-    follow();
   };
 };

@@ -1,7 +1,7 @@
 // Windows of a list that the server filters and sorts: only the pages in view are asked for, again at each change.
 
 import { useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
-import { Refused, ask } from "/lib/api.js";
+import { ask, passes } from "/lib/api.js";
 
 const PAGE = 100;
 const RETRY_MS = 3000;
@@ -90,7 +90,7 @@ class Windows {
       if (this.ending.signal.aborted) return;
       this.error = error;
       clearTimeout(this.retry);
-      if (!(error instanceof Refused) || error.status >= 500) this.retry = setTimeout(() => this.load(), RETRY_MS);
+      if (passes(error)) this.retry = setTimeout(() => this.load(), RETRY_MS);
       this.going.delete(number);
       this.tell();
       return;

@@ -1,6 +1,6 @@
 // Every English text of the console, by view; a translation changes this file alone.
 
-export const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 
 export const words = {
   asOf: (time) => `As of ${time}`,
@@ -40,6 +40,7 @@ export const words = {
     unloaded: "This view can't be shown. The server may have another version since this page was loaded: load the page again.",
     reload: "Load the page again",
     noTree: (name) => `${name} may not list ClusterQueues: My jobs has what you may see.`,
+    lost: "The connection to the server is lost: what is shown may be old. The console tries again.",
     demo: "This cluster is made up: nothing here is real.",
     lookAs: "Look as",
   },
@@ -122,13 +123,13 @@ export const words = {
     unit: (resource, number, one) => {
       if (resource === "cpu") return `${number} ${one ? "core" : "cores"}`;
       if (/(^|\/)gpu$/.test(resource)) return `${number} ${one ? "GPU" : "GPUs"}`;
-      return /memory|storage/.test(resource) ? number : `${number} ${resource}`;
+      return `${number} ${resource}`;
     },
     plural: (resource) => {
       if (resource === "cpu") return "cores";
-      if (/(^|\/)gpu$/.test(resource)) return "GPUs";
-      return /memory|storage/.test(resource) ? `GiB of ${resource}` : resource;
+      return /(^|\/)gpu$/.test(resource) ? "GPUs" : resource;
     },
+    gibibytes: (resource) => `GiB of ${resource}`,
     resources: { cpu: "CPUs", memory: "Memory" },
     resourceOf: (resource) => (/(^|\/)gpu$/.test(resource) ? "GPUs" : resource),
     nodes: (count, shown) => `${shown} ${count === 1 ? "node" : "nodes"}`,

@@ -1,18 +1,16 @@
 // What the cluster map shows, from the server's answer: nodes as objects, filters, groups and sums.
 
 import { coloursOf } from "/lib/colours.js";
-import { number, quantity } from "/lib/format.js";
+import { inBytes, number, quantity } from "/lib/format.js";
 import { words } from "/lib/words.js";
 import { CORDONED, NOT_READY } from "/views/cluster_map_cells.js";
 
 const COLOURS = 10;
 const ANY_NODE = "any_node";
 
-export const isMemory = (resource) => /memory|storage/.test(resource);
-
 // An amount of a resource with its unit.
 export function amount(resource, value) {
-  return words.cluster.unit(resource, isMemory(resource) ? quantity(resource, value) : number(value), value === 1);
+  return inBytes(resource) ? quantity(resource, value) : words.cluster.unit(resource, number(value), value === 1);
 }
 
 export const nodesOf = (count) => words.cluster.nodes(count, number(count));
@@ -130,4 +128,4 @@ export function ordered(nodes, order) {
 }
 
 // An amount without its unit, where the unit follows or stands above.
-export const bare = (resource, value) => (isMemory(resource) ? amount(resource, value) : number(value));
+export const bare = (resource, value) => (inBytes(resource) ? amount(resource, value) : number(value));

@@ -51,7 +51,7 @@ function Workloads({ answer, resource, own }) {
     <thead><tr><th scope="col">${said.workload}</th><th scope="col">${said.queue}</th><th scope="col" class="number">${said.pods}</th><th scope="col" class="number">${said.amount}</th></tr></thead>
     <tbody>${first.map((each) => html`<tr key=${`${each.namespace}/${each.name}/${each.queue}`}>
       <td>${each.visible ? html`<${WorkloadLink} namespace=${each.namespace} name=${each.name} /><br /><span class="quiet small"><bdi>${each.namespace}</bdi></span>` : html`<span class="quiet">${said.hidden(each.pods)}</span>`}</td>
-      <td>${each.queue ? html`<${QueueLink} name=${each.queue} title=${each.title} />` : words.cluster.other}</td>
+      <td>${each.queue ? html`<${QueueLink} name=${each.queue} title=${each.title} from=${each.namespace || own} />` : words.cluster.other}</td>
       <td class="number">${each.pods}</td>
       <td class="number">${each.words ? amount(resource, each.used) : said.unknown}</td></tr>`)}</tbody></table>
     ${more > 0 && html`<p class="quiet small">${said.more(more)}</p>`}`;

@@ -1,10 +1,10 @@
 // How what is free is spread over nodes, and which pods fit on none.
 
 import { html } from "/vendor/preact.js";
-import { number } from "/lib/format.js";
+import { inBytes, number } from "/lib/format.js";
 import { QueueLink, WorkloadLink } from "/lib/parts.js";
 import { words } from "/lib/words.js";
-import { amount, isMemory, nodesOf, resourceTitle } from "/views/cluster_map_model.js";
+import { amount, nodesOf, resourceTitle } from "/views/cluster_map_model.js";
 
 const said = words.cluster.spread;
 const stuck = words.cluster.stuck;
@@ -36,9 +36,9 @@ function sentence(found, resource) {
 function Histogram({ found, resource }) {
   const most = Math.max(1, ...found.bins.map(([, , nodes]) => nodes));
   const single = found.bins.every(([least, top]) => least === top);
-  const short = (top) => number(isMemory(resource) ? top / GIB : top);
+  const short = (top) => number(inBytes(resource) ? top / GIB : top);
   const label = ([least, top]) => (single || top === 0 ? amount(resource, top) : said.upTo(amount(resource, top)));
-  return html`<div><h2>${(single ? said.histogram : said.histogramUpTo)(words.cluster.plural(resource))}</h2><ol class="map-histogram">
+  return html`<div><h2>${(single ? said.histogram : said.histogramUpTo)((inBytes(resource) ? words.cluster.gibibytes : words.cluster.plural)(resource))}</h2><ol class="map-histogram">
     ${found.bins.map((bin) => html`<li key=${bin[1]} class=${bin[1] === 0 ? "none" : ""} title=${said.column(label(bin), nodesOf(bin[2]))}>
       ${bin[2] > 0 ? number(bin[2]) : ""}<span class="column" style=${{ height: `${Math.round((TALL * bin[2]) / most)}px` }}></span>
       <span class="label" aria-hidden="true">${short(bin[1])}</span><span class="unseen">${said.column(label(bin), nodesOf(bin[2]))}</span></li>`)}</ol></div>`;

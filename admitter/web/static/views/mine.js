@@ -5,7 +5,7 @@ import { StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
 import { href, useAnswer } from "/lib/api.js";
 import { ago, number, quantity, span } from "/lib/format.js";
 import { Why, asksWords, endWords, queueName, workloadHref } from "/lib/listing.js";
-import { Command, Empty, Failure, Link, State, Title } from "/lib/parts.js";
+import { Command, Empty, Failure, Link, QueueLink, State, Title, queueHref } from "/lib/parts.js";
 import { QuotaBars } from "/lib/quota_bars.js";
 import { words } from "/lib/words.js";
 
@@ -104,7 +104,7 @@ function Cells({ label, heads, rows, keyOf, cells }) {
 
 const jobKey = (row) => `${row.namespace}/${row.workload}`;
 const jobCell = (row) => html`<a href=${workloadHref(row)}><bdi>${row.name}</bdi></a>`;
-const queueCell = (row) => (row.queue ? html`<a href=${href(["queue", row.queue], { from: row.namespace })} title=${row.title}><bdi>${queueName(row)}</bdi></a>` : "");
+const queueCell = (row) => (row.queue ? html`<a href=${queueHref(row.queue, row.namespace)} title=${row.title}><bdi>${queueName(row)}</bdi></a>` : "");
 const namespaceCell = (row) => html`<bdi>${row.namespace}</bdi>`;
 
 function Waiting({ rows, several, starts, axis, now }) {
@@ -161,7 +161,7 @@ function Queues({ queues, several }) {
   if (queues.length === 0) return html`<${Empty}>${said.noQueue}<//>`;
   return html`<div class="open-queues">${queues.map((each) => html`<section class="card" key=${`${each.namespace}/${each.name}`}>
     <h3>${several ? html`<bdi>${each.namespace}</bdi> / ` : ""}<bdi>${each.name}</bdi></h3>
-    <p>${each.told ? html`<a href=${href(["queue", each.queue], { from: each.namespace })}><bdi>${each.title}</bdi></a>` : html`<bdi>${each.title}</bdi>`}
+    <p>${each.told ? html`<${QueueLink} name=${each.queue} title=${each.title} from=${each.namespace} />` : html`<bdi>${each.title}</bdi>`}
       <span class="quiet"> ${said.own(each.running, each.waiting)}</span></p>
     ${each.problem && html`<p class="warning">${each.problem}</p>`}
     ${each.told ? html`<${QuotaBars} uses=${each.uses} />` : html`<p class="quiet">${said.untold}</p>`}

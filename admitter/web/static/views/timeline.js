@@ -5,7 +5,7 @@ import { href, useAnswer } from "/lib/api.js";
 import { Axis, panned, within, zoomed } from "/lib/axis.js";
 import { onScheme } from "/lib/colours.js";
 import { near } from "/lib/format.js";
-import { Choice, Empty, Failure, Link, QueueLink, State, Title } from "/lib/parts.js";
+import { Choice, Empty, Link, QueueLink, State, Title } from "/lib/parts.js";
 import { words } from "/lib/words.js";
 import { Card, Legend, Rests, Rows, sentence } from "/views/timeline_parts.js";
 import { LANES, Picture, decoded } from "/views/timeline_picture.js";
@@ -155,6 +155,7 @@ function Lanes({ known, bars, range, width: outer, move, setRows, query, go }) {
   const [, again] = useState(0);
   const lane = LANES[known.high];
   const chosen = bars.find((bar) => bar.key === selected) ?? null;
+  const users = useMemo(() => new Map(bars.filter((bar) => bar.namespace).map((bar) => [bar.queue, bar.namespace])), [bars]);
   const forecast = known.forecast;
   const shown = {
     bars, groups: known.groups, lane, range, now: known.taken, reached: forecast.state === "there" ? forecast.reached : null,
@@ -237,7 +238,7 @@ function Lanes({ known, bars, range, width: outer, move, setRows, query, go }) {
         onKeyDown=${onKeyDown} ...${drags}
         onMouseMove=${(event) => setHovered(picture.current.hit(place(event).x, place(event).y, latest.current))} onMouseLeave=${() => setHovered(null)}></canvas>
       <div class="timeline-lanes" style=${{ height: `${known.lanes * lane}px`, marginTop: `${-size.height}px` }}>
-        ${known.groups.map((group) => html`<${Head} key=${group.name} ...${{ group, known, lane, range, query, go }} />`)}
+        ${known.groups.map((group) => html`<${Head} key=${group.name} from=${query.namespace || users.get(group.name)} ...${{ group, known, lane, range, query, go }} />`)}
       </div>
     </div>
     ${about && html`<${Card} bar=${about} box=${picture.current.box(about, shown)} width=${outer} height=${size.height} now=${known.taken} hovers=${about !== chosen} onClose=${() => choose(null)} />`}
@@ -247,12 +248,12 @@ function Lanes({ known, bars, range, width: outer, move, setRows, query, go }) {
 }
 
 // The name of a group above its lanes.
-function Head({ group, known, lane, range, query, go }) {
+function Head({ group, from, known, lane, range, query, go }) {
   const hasNow = [range, [known.from, known.to]].every(([from, to]) => from <= known.taken && known.taken <= to);
   const others = known.others?.[group.name];
   const use = known.use?.[group.name];
   return html`<div class="timeline-head" style=${{ top: `${group.first * lane}px`, height: `${Math.max(16, known.head * lane)}px` }}>
-    ${known.by === "queue" ? html`<${QueueLink} name=${group.name} title=${group.title} />` : html`<${Link} path=${["namespace", group.name]}>${group.name}<//>`}
+    ${known.by === "queue" ? html`<${QueueLink} name=${group.name} title=${group.title} from=${from} />` : html`<${Link} path=${["namespace", group.name]}>${group.name}<//>`}
     ${use && html`<span class="quiet">${said.hasUse(hasNow ? current(use.points, known.taken) : null, use.min, use.max)}</span>`}
     ${others && hasNow && html`<span class="quiet">${said.others(others.now)}</span>`}
     ${!query.only && known.all.groups > 1 && html`<button type="button" onClick=${() => go({ query: { only: group.name, lane: "" } })} aria-label=${said.only(group.name)}>⤢</button>`}

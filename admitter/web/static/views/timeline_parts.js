@@ -101,7 +101,7 @@ export function Rows({ bars, range, now }) {
       <th scope="col">${said.from}</th><th scope="col">${said.to}</th><th scope="col">${said.end}</th></tr></thead>
     <tbody>${shown.map((bar) => html`<tr key=${`${bar.lane} ${bar.key} ${bar.from}`}>
       <th scope="row">${bar.joined > 1 ? said.joined(bar.joined) : html`<${Link} path=${["workload", bar.namespace, bar.name]}>${bar.namespace}/${bar.name}<//>`}</th>
-      <td>${bar.queue && html`<${QueueLink} name=${bar.queue} />`}</td><td class="optional"><bdi>${bar.flavors}</bdi> ${said.pods(bar.pods)}</td>
+      <td>${bar.queue && html`<${QueueLink} name=${bar.queue} from=${bar.namespace} />`}</td><td class="optional"><bdi>${bar.flavors}</bdi> ${said.pods(bar.pods)}</td>
       <td data-title=${said.from}><${Time} at=${bar.from} now=${now} /></td>
       <td data-title=${said.to}>${bar.to === null ? said.unknownEnd : html`<${Time} at=${bar.to} now=${now} />`}</td>
       <td>${[said.how[bar.how], ...(bar.joined > 1 && bar.evicted ? [said.joinedEvicted(bar.evicted)] : []), ...ranges(bar, now), ...stops(bar)].filter(Boolean).map((each) => html`<div key=${each}><bdi>${each}</bdi></div>`)}</td>

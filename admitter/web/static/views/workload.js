@@ -4,7 +4,7 @@
 import { html, useEffect, useRef, useState } from "/vendor/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { span, within } from "/lib/format.js";
-import { Command, Empty, Failure, Link, State, Time, Title } from "/lib/parts.js";
+import { Command, Empty, Failure, Link, QueueLink, State, Time, Title } from "/lib/parts.js";
 import { Needs, amountOf } from "/views/workload_needs.js";
 import { Outlook } from "/views/workload_outlook.js";
 import { Life } from "/views/workload_life.js";
@@ -16,7 +16,7 @@ const said = words.workload;
 const AGAIN_MS = 1000;
 const MOST_AHEAD = 10;
 
-export default function View({ route, go }) {
+export default function View({ route, go, me }) {
   const [, namespace = "", ...rest] = route.path;
   const query = { namespace, name: rest.join("/") };
   const { answer, error, again } = useAnswer("/api/workload", query);
@@ -32,7 +32,7 @@ export default function View({ route, go }) {
     <${Title} of=${`${query.namespace}/${query.name}`}>${`${query.namespace}/${shown?.name ?? query.name}`}<//>
     ${error && !gone ? html`<${Failure} error=${error} />` : html`<${State} answer=${shown} />`}
     ${gone && html`<p class="warning" role="alert">${said.gone}</p>`}
-    ${shown && html`<${Whole} answer=${gone ? { ...shown, waits: false } : shown} outlook=${outlook} route=${route} go=${go} />`}
+    ${shown && html`<${Whole} answer=${gone ? { ...shown, waits: false } : shown} outlook=${outlook} route=${route} go=${go} me=${me} />`}
     ${error?.status === 404 && !shown && html`<${Empty}>${said.notThere}<//>`}
   </article>`;
 }
@@ -46,10 +46,10 @@ function useLastWhole(answer) {
   return { ...known, timeline: answer.timeline, pods: answer.pods };
 }
 
-function Whole({ answer, outlook, route, go }) {
+function Whole({ answer, outlook, route, go, me }) {
   const waits = answer.state === "Pending" && answer.complete;
   const much = answer.flavors.length > 0 || answer.pods?.states.length > 0; // else the wide column is for its life
-  const pods = html`<${Pods} answer=${answer} route=${route} go=${go} />`;
+  const pods = html`<${Pods} answer=${answer} route=${route} go=${go} me=${me} />`;
   const life = html`<${Life} answer=${answer} />`;
   return html`
     <${Facts} answer=${answer} />
@@ -76,7 +76,7 @@ function Facts({ answer }) {
   return html`<p class="facts">
     ${answer.state && html`<span class=${`badge ${look}`}>${said.states[answer.state] ?? answer.state}</span>`}
     ${answer.reason && html`<code class="reason">${answer.reason}</code>`}
-    ${queue && html`<span>${said.inQueue} <${Link} path=${["queue", queue.name]} query=${{ namespace: answer.namespace }}>${queue.title}<//></span>`}
+    ${queue && html`<span>${said.inQueue} <${QueueLink} name=${queue.name} title=${queue.title} from=${answer.namespace} /></span>`}
     ${position !== null && html`<span>${said.position(position, inLine)}</span>`}
     ${answer.localQueue && html`<span>${said.localQueue} <bdi>${answer.localQueue}</bdi></span>`}
     ${answer.priority !== null && html`<span>${said.priority(answer.priority)}${answer.priorityClass && html` (<bdi>${answer.priorityClass}</bdi>)`}</span>`}
@@ -110,7 +110,7 @@ function Ahead({ answer }) {
     ${ahead.length === 0 ? html`<${Empty}>${said.ahead.none}<//>` : html`<ol class="ahead">
       ${shown.map((each, index) => html`<li key=${index}><${Other} other=${each} /> <span class="quiet">${said.priority(each.priority)}</span></li>`)}</ol>`}
     ${shown.length < ahead.length && html`<button type="button" onClick=${() => setAll(true)}>${said.more(ahead.length - shown.length)}</button>`}
-    ${moreAhead > 0 && shown.length === ahead.length && queue && html`<p><${Link} path=${["queue", queue.name]} query=${{ namespace: answer.namespace }}>${said.ahead.more(moreAhead)}<//></p>`}
+    ${moreAhead > 0 && shown.length === ahead.length && queue && html`<p><${QueueLink} name=${queue.name} title=${said.ahead.more(moreAhead)} from=${answer.namespace} /></p>`}
   </section>`;
 }
 

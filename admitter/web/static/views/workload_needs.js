@@ -1,7 +1,7 @@
 // What a workload asks for, flavor by flavor, over what is free, could be borrowed, or is kept from it.
 
 import { html } from "/vendor/preact.js";
-import { quantity } from "/lib/format.js";
+import { inBytes, quantity } from "/lib/format.js";
 import { Other } from "/views/workload_other.js";
 import { words } from "/lib/words.js";
 
@@ -26,7 +26,7 @@ export function Needs({ answer }) {
 }
 
 // An amount: bytes in the reader's form, all else exactly as users write it.
-export const amountOf = (resource, { value, words: exact }) => (/memory|storage|hugepages/.test(resource) ? quantity("bytes", value) : exact);
+export const amountOf = (resource, { value, words: exact }) => (inBytes(resource) ? quantity(resource, value) : exact);
 
 // The rows of one pod set in one flavor belong together.
 function grouped(flavors) {

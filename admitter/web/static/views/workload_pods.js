@@ -12,7 +12,7 @@ const LOOKS = {
 };
 const look = (state) => LOOKS[state] ?? "bad";
 
-export function Pods({ answer, route, go }) {
+export function Pods({ answer, route, go, me }) {
   const { pods } = answer;
   if (pods === null) return null;
   const total = pods.states.reduce((sum, each) => sum + each.count, 0);
@@ -28,11 +28,18 @@ export function Pods({ answer, route, go }) {
       <thead><tr><th scope="col">${said.pod}</th><th scope="col">${said.state}</th><th scope="col">${said.node}</th><th scope="col" class="optional">${said.made}</th></tr></thead>
       <tbody>${shown.map((each) => html`<tr key=${each.name}><th scope="row"><bdi>${each.name}</bdi></th>
         <td><span class=${`badge ${look(each.state)}`}>${said.states[each.state]}</span>${each.detail && html`<div class="small quiet" dir="auto">${each.detail}</div>`}</td>
-        <td>${each.node ? html`<${Link} path=${["map"]} query=${{ node: each.node }}>${each.node}<//>` : said.noNode}</td>
+        <td><${Node} pod=${each} namespace=${me.tree ? "" : answer.namespace} /></td>
         <td class="optional"><${Time} at=${each.created} now=${answer.taken} kind="ago" /></td></tr>`)}</tbody></table></div>`}
     ${pods.pods.length > FEW && html`<button type="button" aria-pressed=${String(all)} onClick=${() => go({ query: { pods: all ? "" : "all" } })}>${all ? said.fewer : said.all(pods.pods.length)}</button>`}
     ${pods.more > 0 && all && html`<p class="quiet">${words.workload.more(pods.more)}</p>`}
   </section>`;
+}
+
+// The node of a pod, in the map: that of one namespace, or of all.
+function Node({ pod, namespace }) {
+  if (!pod.node) return said.noNode;
+  if (!pod.nodeKey) return html`<bdi>${pod.node}</bdi>`;
+  return html`<${Link} path=${["map"]} query=${{ ...(namespace && { namespace }), node: pod.nodeKey }}>${pod.node}<//>`;
 }
 
 function States({ states, total }) {
