@@ -58,6 +58,7 @@ function Whole({ answer, outlook, route, go }) {
       <div>
         ${answer.flavors.length > 0 && html`<${Needs} answer=${answer} />`}
         ${answer.waits && html`<${Outlook} answer=${answer} outlook=${outlook} />`}
+        ${waits && !answer.told && html`<${Empty}>${words.queue.untold}<//>`}
         ${waits && answer.waits && html`<${Ahead} answer=${answer} />`}
         ${much ? pods : life}
       </div>
@@ -108,7 +109,7 @@ function Ahead({ answer }) {
   const shown = all ? ahead : ahead.slice(0, MOST_AHEAD);
   return html`<section><h2>${said.ahead.title(ahead.length + moreAhead)}</h2>
     ${ahead.length === 0 ? html`<${Empty}>${said.ahead.none}<//>` : html`<ol class="ahead">
-      ${shown.map((each, index) => html`<li key=${index}><${Other} other=${each} /> <span class="quiet">${said.priority(each.priority)}</span></li>`)}</ol>`}
+      ${shown.map((each, index) => html`<li key=${index}><${Other} other=${each} /> ${each.visible && html`<span class="quiet">${said.priority(each.priority)}</span>`}</li>`)}</ol>`}
     ${shown.length < ahead.length && html`<button type="button" onClick=${() => setAll(true)}>${said.more(ahead.length - shown.length)}</button>`}
     ${moreAhead > 0 && shown.length === ahead.length && queue && html`<p><${Link} path=${["queue", queue.name]} query=${{ namespace: answer.namespace }}>${said.ahead.more(moreAhead)}<//></p>`}
   </section>`;
