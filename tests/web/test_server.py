@@ -194,6 +194,7 @@ async def test_a_stream_goes_on_while_the_api_server_does_not_answer(
 
     headers = {"Authorization": f"Bearer {ADMIN}"}
     async with (
+        asyncio.timeout(60),
         aiohttp.ClientSession(headers=headers) as session,
         session.get(f"{page.address}/api/changes") as answer,
     ):
