@@ -96,7 +96,7 @@ bench-scale: $(VENV)/.ready   ## 50,000 Workloads; a restart among 100,000 Jobs;
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
 	bash tests/kind.sh
 
-check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files, words
+check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files, words, the site of docs/
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync types contents
 
 types:                        # takes as long as all the others
@@ -111,6 +111,7 @@ contents:
 	$(BIN)/python -m admitter.install.chart --check
 	$(BIN)/python -m tools.docs --check
 	$(BIN)/python -m tools.words
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .

@@ -18,9 +18,7 @@ GROWTH_SECONDS: Final = 30.0
 
 Shape = tuple[str, Usage]  # the queue of a workload, and what one more pod of it uses
 
-Part = tuple[
-    str, str
-]  # the UID of a workload, and the pod set that grows; empty of one that grows as a whole
+Part = tuple[str, str]  # the UID of a workload, and its pod set that grows: "" if it grows as a whole
 
 
 @dataclass(frozen=True, slots=True)
