@@ -192,9 +192,10 @@ class Access:
 
 
 def bearer(header: str) -> str:
-    """The token in a header `Authorization`; empty if there is none, or it is longer than tokens are."""
+    """The token in a header `Authorization`; empty if there is none, or what it has can be no token."""
     scheme, _, token = header.partition(" ")
-    return token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
+    fits = scheme.lower() == "bearer" and token.isascii() and len(token) <= LONGEST_TOKEN
+    return token if fits else ""
 
 
 def _user(status: dict[str, Any]) -> User | None:

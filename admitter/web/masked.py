@@ -45,16 +45,23 @@ def masked(answer: Answer, sees: Sees) -> Answer:
         return other if not other[0] or sees(other[0]) else HIDDEN
 
     def shown(other: Other) -> Other:
-        return replace(other, key=key(other.key))
+        if key(other.key) == other.key:
+            return other
+        return Other(HIDDEN, priority=0)  # a place, and no number
 
     waiting = answer.waiting
     return replace(
         answer,
         waiting=replace(waiting, message=masked_text(waiting.message, sees)) if waiting is not None else None,
         ahead=tuple(map(shown, answer.ahead)),
-        blocking=tuple(map(shown, answer.blocking)),
+        blocking=tuple(sorted(map(shown, answer.blocking), key=lambda other: other.key == HIDDEN)),
         owners={uid: key(owner) for uid, owner in answer.owners.items()},
     )
+
+
+def untold(answer: Answer) -> Answer:
+    """An answer for a namespace that may not know the use and the line of its queue (docs/permissions.md)."""
+    return replace(answer, explanation=None, position=None, ahead=(), blocking=(), sought=True, owners={})
 
 
 def masked_happening(happening: Happening, sees: Sees) -> Happening:

@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.client.access import Rate, Rates, User
+from admitter.web.sessions import party
 
 REFUSED_SECONDS: Final = 300.0
 """For so long a refusal counts in a search; a right that was granted meanwhile is found after that."""
-OF_A_USER: Final = Rate(at_once=100, a_second=5)
+OF_A_PARTY: Final = Rate(at_once=100, a_second=5)
 OF_ALL_USERS: Final = Rate(at_once=300, a_second=30)
-"""Questions about namespaces of which nothing is known."""
+"""Questions about namespaces of which nothing is known; a party is a user, or a namespace's accounts."""
 AT_A_TIME: Final = 8
-MOST_USERS: Final = 50
-"""Users with refusals that are remembered; those of the user that asked nothing for longest are forgotten."""
+MOST_PARTIES: Final = 50
+MOST_OF_ONE: Final = 10
+"""Users of a party with refusals that are remembered; what the idlest of it was answered is forgotten."""
 MOST_OWN: Final = 500
 """Namespaces of one user that are asked about again: more is for users that may list all of them."""
 
@@ -59,18 +61,15 @@ class NamespaceSearch:
     def __init__(self, now: Callable[[], float]) -> None:
         """Nothing is known; `now` tells the time, in seconds that only grow."""
         self._now = now
-        self._known: OrderedDict[User, _Known] = OrderedDict()
-        self._rates = Rates(OF_A_USER, OF_ALL_USERS, now)
+        self._known: OrderedDict[str, OrderedDict[User, _Known]] = OrderedDict()  # by party
+        self._rates = Rates(OF_A_PARTY, OF_ALL_USERS, now)
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
     async def among(self, user: User, may_list: MayList, candidates: Iterable[str]) -> Found:
         """In which of some namespaces a user may list Workloads; the likeliest come first."""
         if await may_list(""):
             return Found(everything=True)
-        known = self._known.setdefault(user, _Known())
-        self._known.move_to_end(user)
-        if len(self._known) > MOST_USERS:
-            self._known.popitem(last=False)
+        known = self._of(user)
         asked, complete = self._to_ask(user, known, candidates)
         answers = await asyncio.gather(*(self._ask(may_list, name) for name in asked))
         found = frozenset(name for name, allowed in zip(asked, answers, strict=True) if allowed)
@@ -79,6 +78,29 @@ class NamespaceSearch:
             known.allowed.discard(name)
             known.refused[name] = self._now()
         return Found(everything=False, names=found, complete=complete)
+
+    def allowed(self, user: User) -> frozenset[str]:
+        """The namespaces where the user was last found to have the right."""
+        return frozenset(self._of(user).allowed)
+
+    def learn(self, user: User, name: str) -> None:
+        """Take in that the user has the right in a namespace, as another question has told."""
+        known = self._of(user)
+        known.allowed.add(name)
+        known.refused.pop(name, None)
+
+    def _of(self, user: User) -> _Known:
+        """What is known of a user; the idlest of the same party, and the idlest party, may be forgotten."""
+        owner = party(user.name)
+        users = self._known.setdefault(owner, OrderedDict())
+        known = users.setdefault(user, _Known())
+        self._known.move_to_end(owner)
+        users.move_to_end(user)
+        if len(users) > MOST_OF_ONE:
+            users.popitem(last=False)
+        if len(self._known) > MOST_PARTIES:
+            self._known.popitem(last=False)
+        return known
 
     async def _ask(self, may_list: MayList, name: str) -> bool:
         async with self._turns:
@@ -93,7 +115,7 @@ class NamespaceSearch:
                 asked.append(name)
             elif now - known.refused.get(name, float("-inf")) < REFUSED_SECONDS:
                 continue
-            elif complete and len(asked) < MOST_OWN and self._rates.allows(user.name):
+            elif complete and len(asked) < MOST_OWN and self._rates.allows(party(user.name)):
                 known.refused.pop(name, None)
                 asked.append(name)
             else:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Final
 
 import orjson
+import structlog
 from aiohttp import web
 from yarl import URL
 
@@ -17,6 +18,7 @@ from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, Us
 from admitter.client.errors import ClusterError
 from admitter.insight.explain.explainer import UnknownError
 from admitter.web.asked import Answering, Asked, HttpRefusal, Sight
+from admitter.web.party_requests import PartyRequests, TooManyRequestsError
 from admitter.web.routes import GET, POST
 from admitter.web.scene import WebScene
 from admitter.web.sessions import COOKIE, PartyShares, Sessions
@@ -42,6 +44,8 @@ MOST_STREAMS_OF_ONE: Final = 20
 """Of one user, or of all service accounts of a namespace; the oldest of these ends first."""
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
+log = structlog.get_logger(__name__)
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -56,6 +60,7 @@ class Page:
         self._hosts = frozenset(name.lower() for name in hosts)
         self._streams = PartyShares(MOST_STREAMS, MOST_STREAMS_OF_ONE)
         self._numbers = count()
+        self._requests = PartyRequests()
 
     @property
     def streams(self) -> int:
@@ -93,7 +98,7 @@ class Page:
 
     async def _log_in(self, request: web.Request) -> web.Response:
         same_origin(request)
-        token = (await request.text()).strip()
+        token = (await request.read()).decode(errors="replace").strip()
         if not token or len(token) > LONGEST_TOKEN:
             raise HttpRefusal(400, "a token is needed")
         user = await self._known(request, token)
@@ -150,11 +155,13 @@ class Page:
         if request.method != "GET":
             same_origin(request)
         user = await self._user(request)
-        asked = Asked(
-            user, request.query, await _body(request), self._scene(), self._stage, Sight(self._access, user)
-        )
         try:
-            return json_answer(await answer(asked))
+            async with self._requests.place(user.name):
+                sight = Sight(self._access, user, self._stage.namespaces)
+                body, scene = await _body(request), self._scene()
+                return json_answer(await answer(Asked(user, request.query, body, scene, self._stage, sight)))
+        except TooManyRequestsError as error:
+            raise HttpRefusal(429, f"{user.name} has too many requests at once: try again") from error
         except UnknownError as error:
             raise HttpRefusal(404, str(error)) from error
 
@@ -184,11 +191,16 @@ class Page:
         return answer
 
     async def _still(self, request: web.Request, user: User) -> bool:
-        """Whether the request still has the same user: tokens expire, and sessions end."""
+        """Whether the request still has the same user: tokens expire, and sessions end.
+
+        While the API server does not answer that is not known, and the stream goes on: it has numbers only.
+        """
         try:
             return await self._user(request) == user
         except HttpRefusal:
             return False
+        except ClusterError:
+            return True
 
 
 def json_answer(answer: Any) -> web.Response:  # noqa: ANN401  # whatever JSON has
@@ -234,9 +246,19 @@ def _host(request: web.Request) -> str:
 
 
 def same_origin(request: web.Request) -> None:
-    """Refuse requests that another site's page makes a browser send; programs send no such header."""
-    if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+    """Refuse requests that another site's page makes a browser send.
+
+    Older browsers tell the page's address only, and programs nothing of that.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    own = site in {"same-origin", "none"} if site is not None else origin is None or _is_own(origin, request)
+    if not own:
         raise HttpRefusal(403, "another site's page may not do this")
+
+
+def _is_own(origin: str, request: web.Request) -> bool:
+    """Whether a page's address is that to which the request was sent."""
+    return origin.lower() in {f"{scheme}://{request.host}".lower() for scheme in ("http", "https")}
 
 
 @web.middleware
@@ -250,6 +272,11 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
         answer = other
     except ClusterError as error:
         answer = HttpRefusal(502, f"the API server does not answer: {error}")
+    except ConnectionError:
+        raise  # the client is gone
+    except Exception:  # of one request, and others go on
+        log.exception("a request failed", path=request.path)
+        answer = HttpRefusal(500, "this could not be answered: the log of the console says why")
     if not answer.prepared:
         answer.headers.update(HEADERS)
     if isinstance(answer, web.HTTPException):

@@ -1,7 +1,13 @@
 """The namespaces of a user, found out by few questions."""
 
 from admitter.client.access import User
-from admitter.web.namespace_search import OF_A_USER, REFUSED_SECONDS, NamespaceSearch, likeliest
+from admitter.web.namespace_search import (
+    MOST_PARTIES,
+    OF_A_PARTY,
+    REFUSED_SECONDS,
+    NamespaceSearch,
+    likeliest,
+)
 
 ANN = User("ann", ())
 
@@ -35,7 +41,7 @@ async def test_thousands_of_namespaces_are_asked_about_a_few_at_a_time() -> None
     first = await search.among(ANN, server.may_list, names(1000))
     assert first.names == {"ns-0001"}
     assert not first.complete
-    assert len(server.asked) == OF_A_USER.at_once + 1
+    assert len(server.asked) == OF_A_PARTY.at_once + 1
     rounds = 0
     found = first
     while not found.complete:
@@ -68,3 +74,35 @@ def test_the_likeliest_namespace_is_asked_about_first() -> None:
     user = User("system:serviceaccount:ns-0002:runner", ())
     assert likeliest(user, names(3)) == ["ns-0002", "ns-0000", "ns-0001"]
     assert likeliest(User("x", ("ns-0001",)), names(3))[0] == "ns-0001"
+
+
+def account(namespace: str, number: int) -> User:
+    return User(f"system:serviceaccount:{namespace}:runner-{number}", ())
+
+
+async def test_the_accounts_of_a_namespace_are_one_user_to_the_rate() -> None:
+    search, server = NamespaceSearch(lambda: 0.0), Server("ns-0001")
+    for number in range(20):
+        await search.among(account("team-a", number), Server().may_list, names(1000))
+    found = await search.among(ANN, server.may_list, names(3))
+    assert found.names == {"ns-0001"}
+    assert found.complete
+
+
+async def test_many_accounts_make_no_other_user_forgotten() -> None:
+    search, server = NamespaceSearch(lambda: 0.0), Server("ns-0001")
+    await search.among(ANN, server.may_list, names(3))
+    for number in range(2 * MOST_PARTIES):
+        await search.among(account("team-a", number), Server().may_list, ())
+    server.asked.clear()
+    assert (await search.among(ANN, server.may_list, names(3))).names == {"ns-0001"}
+    assert server.asked == ["", "ns-0001"], "what was refused is known"
+
+
+async def test_a_right_that_another_question_has_told_is_known() -> None:
+    search = NamespaceSearch(lambda: 0.0)
+    assert (await search.among(ANN, Server().may_list, names(3))).names == frozenset()
+    search.learn(ANN, "ns-0002")
+    assert search.allowed(ANN) == {"ns-0002"}
+    assert (await search.among(ANN, Server("ns-0002").may_list, names(3))).names == {"ns-0002"}
+    assert search.allowed(User("bob", ())) == frozenset()

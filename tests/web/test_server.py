@@ -3,13 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
+from admitter.client.access import Access
+from admitter.client.errors import ClusterError
 from admitter.web.routes import GET
 from admitter.web.server import MOST_STREAMS_OF_ONE
-from tests.web.pages import ADMIN, TENANT, Served, department, served
+from tests.web.pages import ADMIN, TENANT, Rights, Served, department, served
 
 Json = dict[str, Any]
 
@@ -103,6 +107,107 @@ async def test_another_sites_page_can_not_log_a_user_in_or_out(page: Served) -> 
         for method in ("POST", "DELETE"):
             async with session.request(method, "/api/session", data=ADMIN) as answer:
                 assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://queues.example.com.evil.example"}, 403),
+        ({"Origin": "http://queues.example.com:8443"}, 403),
+        ({"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "https://queues.example.com", "Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://queues.example.com"}, 200),
+        ({"Origin": "http://QUEUES.example.com"}, 200),
+        ({"Origin": "https://before-a-proxy.example", "Sec-Fetch-Site": "same-origin"}, 200),
+        ({}, 200),
+    ],
+)
+async def test_an_older_browser_tells_the_address_of_the_page_that_logs_in(
+    headers: dict[str, str], status: int, page: Served
+) -> None:
+    headers = {"Host": "queues.example.com", **headers}
+    async with (
+        aiohttp.ClientSession(page.address, headers=headers) as session,
+        session.post("/api/session", data=ADMIN) as answer,
+    ):
+        assert answer.status == status
+        assert ("Set-Cookie" in answer.headers) == (status == 200)
+
+
+def unknown_to_all(page: Served) -> None:
+    """Tokens are looked up as those of a cluster are, and it knows none."""
+
+    class Nothing:
+        async def create(self, _path: str, _body: Json) -> Json:
+            return {"status": {"authenticated": False}}
+
+    page.page._access = Access(Nothing(), lambda: 0.0)  # type: ignore[arg-type]  # one method is used
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n\xff\xfe",
+        b"POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Type: a; charset=c\r\nContent-Length: 1\r\n\r\na",
+        b"GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\xfe\r\n\r\n",
+        b"GET /api/me HTTP/1.1\r\nHost: x\r\nCookie: admitter-session=\xff\r\n\r\n",
+    ],
+    ids=["body", "charset", "header", "cookie"],
+)
+async def test_bytes_that_are_no_token_are_refused_as_an_unknown_one(request_: bytes, page: Served) -> None:
+    unknown_to_all(page)
+    where = urlsplit(page.address)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    writer.write(request_)
+    head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 401 ")
+    assert b"Content-Security-Policy: default-src 'none'" in head
+
+
+async def test_a_defect_is_an_answer_with_the_headers_of_all_and_a_line_in_the_log(
+    page: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: Any) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Rights, "may_list", fails)
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    with capture_logs() as logged:
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.get(f"{page.address}/api/me") as it,
+        ):
+            assert it.status == 500
+            assert await it.json() == {"error": "this could not be answered: the log of the console says why"}
+            assert it.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert [(each["event"], each["path"]) for each in logged] == [("a request failed", "/api/me")]
+
+
+async def test_a_stream_goes_on_while_the_api_server_does_not_answer(
+    page: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down(*_: Any) -> None:
+        raise ClusterError("down")
+
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    async with (
+        asyncio.timeout(60),
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(f"{page.address}/api/changes") as answer,
+    ):
+        assert await answer.content.readuntil(b"\n\n") == b"data: 1\n\n"
+        with monkeypatch.context() as failing:
+            failing.setattr(Rights, "user", down)
+            for number in (2, 3):
+                page.stage.show(department(number))
+                assert await answer.content.readuntil(b"\n\n") == f"data: {number}\n\n".encode()
+            await ask(page, "/api/me", status=502)
+        page.rights.expired.add(ADMIN)
+        page.stage.show(department())
+        assert await answer.content.read() in {b"", b"data: 4\n\n"}, "it ends, and has no second head"
 
 
 async def test_every_answer_forbids_what_it_does_not_need(page: Served) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from admitter.insight.forecast.deadline import Allowance
 from admitter.web.history import Span
-from admitter.web.views.timeline import MOST_BARS, PAST, most_at_once
+from admitter.web.views import timeline
+from admitter.web.views.timeline import MOST_BARS, MOST_LAYOUTS, PAST, most_at_once
 from tests.insight.states import NOW, State
 from tests.web.pages import ADMIN, TENANT, Served, department, served
 from tests.web.test_server import ask
@@ -325,3 +327,43 @@ async def test_nothing_at_all_is_no_error() -> None:
         assert (answer["groups"], answer["lanes"], answer["bars"]) == ([], 0, {})
         assert (await told(page, {}, "", 401)) == {"error": "log in with a token"}
         assert (await told(page, {}, TENANT, 403))["error"].endswith("in any namespace that has some")
+
+
+async def test_bars_are_put_into_lanes_once_for_all_that_see_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    make = timeline._layout
+
+    def counted(*arguments: Any) -> Any:
+        made.append(1)
+        return make(*arguments)
+
+    monkeypatch.setattr(timeline, "_layout", counted)
+    async with served(department()) as page:
+        await told(page, by="namespace")
+        await page.stage.forecasts.made()  # so that all look at the same one
+        made.clear()
+        for token, by in ((TENANT, "queue"), (ADMIN, "queue"), (TENANT, "namespace")):
+            tables = [await told(page, token=token, by=by, width=width) for width in ("900", "901", "902")]
+            assert len({str(table["bars"]) for table in tables}) == 1
+            assert ("secret" in str(tables)) == (token == ADMIN)
+        assert len(made) == 3
+        assert "secret" not in str(await told(page, namespace="team-a")), "a layout of its own"
+        assert len(made) == 4
+
+
+def test_of_many_layouts_those_that_were_asked_for_last_are_kept() -> None:
+    layouts, made = timeline._Layouts(), list[int]()
+
+    def make(number: int) -> timeline._Layout:
+        made.append(number)
+        return timeline._Layout([], "cpu", 0.0)
+
+    for number in range(MOST_LAYOUTS):
+        layouts.of(number, partial(make, number))
+    layouts.of(0, partial(make, 0))
+    layouts.of("one more", partial(make, -1))
+    layouts.of(0, partial(make, 0))
+    layouts.of(1, partial(make, 1))
+    assert made == [*range(MOST_LAYOUTS), -1, 1]

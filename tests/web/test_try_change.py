@@ -325,3 +325,22 @@ def test_a_playout_ends_when_it_is_told_to() -> None:
             known, [Change(known.taken, 0, {**change, "spec": {}})], allowed=Allowance(0), proceed=proceed
         )
     assert steps == 4
+
+
+async def test_the_texts_of_a_change_are_made_once_and_beside_other_requests(
+    page: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To write twenty large queues takes more than a second, in which no other request would be answered."""
+    threads: list[tuple[str, bool]] = []
+    for name in ("manifest", "patches", "commands"):
+        make = getattr(try_change, name)
+
+        def noted(change: Any, name: str = name, make: Any = make) -> Any:
+            threads.append((name, threading.current_thread() is threading.main_thread()))
+            return make(change)
+
+        monkeypatch.setattr(try_change, name, noted)
+    answer = await tried(page, MORE)
+    assert answer["manifest"]
+    assert answer["difference"] is not None
+    assert sorted(threads) == [("commands", False), ("manifest", False), ("patches", False)]

@@ -13,6 +13,7 @@ from admitter.web.views import workload
 from tests.insight.states import State
 from tests.web.looks import LOOKS, PHONE, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import CHROMIUM, HOW, TENANT, department
+from tests.web.test_told_little import shared
 from tests.web.workload_states import GPU, a_pod, lab
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
@@ -269,6 +270,25 @@ async def test_a_tenant_reads_no_name_of_another_namespace() -> None:
         await expect(section(tab, "Pods")).to_contain_text("You may not list pods here")
         await go(tab, page, "workload/team-b/secret-job")
         await expect(tab.get_by_role("alert")).to_contain_text("may not list Workloads in namespace team-b")
+
+
+async def test_hidden_ones_have_a_place_without_a_number() -> None:
+    async with looking(shared(), TENANT) as (page, tab):
+        await go(tab, page, "workload/team-a/train")
+        await expect(section(tab, "Ahead of it").get_by_role("listitem")).to_have_text(
+            ["a workload of another namespace"] * 2
+        )
+        hidden = section(tab, "When it starts").get_by_role("row", name="a workload of another namespace")
+        await expect(hidden).to_have_text("a workload of another namespace")
+
+
+async def test_of_a_queue_that_tells_nothing_that_is_said() -> None:
+    async with looking(shared(visibility="Namespace"), TENANT) as (page, tab):
+        await go(tab, page, "workload/team-a/train")
+        await expect(tab.get_by_text("tells a namespace only of its own Workloads")).to_be_visible()
+        await expect(tab.get_by_role("region", name="Why")).to_contain_text("too much of the 8 cpu")
+        await expect(tab.get_by_role("heading", name="When it starts")).to_have_count(0)
+        await expect(tab.get_by_role("heading", name="Ahead of it")).to_have_count(0)
 
 
 async def test_names_are_text_whatever_is_in_them() -> None:

@@ -1,6 +1,6 @@
 // The shell: who looks, which view the address names, and what is said above all views.
 
-import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "/vendor/preact.js";
+import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "/lib/preact.js";
 import { Refused, ask, follow, leave, send, useAnswer, useLost, useRoute } from "/lib/api.js";
 import { Failure } from "/lib/parts.js";
 import { words } from "/lib/words.js";

@@ -17,7 +17,7 @@ from admitter.web.lists import Item, Lists, lists_of
 from admitter.web.namespace_search import Found
 from admitter.web.scene import WebScene, use_json
 from admitter.web.use_over_time import parts
-from admitter.web.views.rows import found_among, item_json, knows_use, starts_in, told_reasons
+from admitter.web.views.rows import RowView, item_json, knows_use, starts_in, told_reasons
 
 Json = dict[str, Any]
 
@@ -82,7 +82,7 @@ async def _chosen(asked: Asked) -> _Chosen:
     """
     known = {view.name for view in asked.scene.snapshot.world.namespaces}
     with_workloads = {row.workload.namespace for row in asked.scene.rows}
-    found = await found_among(asked, known | with_workloads)
+    found = await asked.sight.among(known | with_workloads)
     named = list(dict.fromkeys(filter(None, asked.query.get("namespace", "").split(","))))[:MOST_NAMESPACES]
     for name in named:
         await asked.sight.require_namespace(name)
@@ -116,6 +116,7 @@ def _answer(
 ) -> Json:
     scene, (running, waiting) = asked.scene, own
     lists, now, shown = lists_of(scene), scene.known.taken, frozenset(chosen.names)
+    rows = RowView(lists, told, lambda name: name in shown or chosen.found.sees(name))
     spans = asked.stage.history.spans(now - DAY, sees=shown.__contains__) if shown else []
     ended = sorted((span for span in spans if span.ended is not None), key=lambda span: -(span.ended or 0))
     return {
@@ -129,8 +130,8 @@ def _answer(
             "complete": chosen.found.complete,
         },
         "queues": _queues(scene, lists, chosen.names),
-        "running": [_row(item, lists, told) for item in running[:MOST_SHOWN]],
-        "waiting": [_row(item, lists, told) for item in waiting[:MOST_SHOWN]],
+        "running": [_row(item, rows) for item in running[:MOST_SHOWN]],
+        "waiting": [_row(item, rows) for item in waiting[:MOST_SHOWN]],
         "ended": [_ended_json(span) for span in ended[:MOST_ENDED]],
         "counts": {"running": len(running), "waiting": len(waiting), "ended": len(ended)},
         "used": {"hour": used(spans, now - HOUR, now), "day": used(spans, now - DAY, now)},
@@ -143,9 +144,9 @@ def _counts_json(lists: Lists, name: str) -> Json:
     return {"name": name, "running": holding, "waiting": len(items) - holding}
 
 
-def _row(item: Item, lists: Lists, told: Mapping[str, Waiting] | None) -> Json:
-    knows = knows_use(lists.snapshot, item.row.queue, item.namespace)
-    return item_json(item, lists, told) | {"position": item.row.position if knows else None}
+def _row(item: Item, made_from: RowView) -> Json:
+    knows = knows_use(made_from.lists.snapshot, item.row.queue, item.namespace)
+    return item_json(item, made_from) | {"position": item.row.position if knows else None}
 
 
 def _ended_json(span: Span) -> Json:

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from admitter.web.asked import Asked, HttpRefusal
 from admitter.web.lists import lists_of
 from admitter.web.namespace_search import Found
 from admitter.web.scene import line_json
-from admitter.web.views.rows import found_among, knows_use, starts_in, users_of, wanted_of, window
+from admitter.web.views.rows import knows_use, starts_in, users_of, wanted_of, window
 
 Json = dict[str, Any]
 
@@ -102,7 +102,7 @@ async def _found_anywhere(asked: Asked, named: Iterable[str]) -> Found:
     Raises:
         HttpRefusal: the user may not see one of these.
     """
-    found = await found_among(asked, {row.workload.namespace for row in asked.scene.rows})
+    found = await asked.sight.among({row.workload.namespace for row in asked.scene.rows})
     for name in named:
         if not found.sees(name):
             await asked.sight.require_namespace(name)
@@ -117,20 +117,36 @@ async def about_queue(asked: Asked, name: str) -> QueueSight:
     which `from-namespace` may name one. One that is not there is refused to these as any other is.
 
     Raises:
-        HttpRefusal: the user may not see it, or there is none.
+        HttpRefusal: the user may not see it, or there is none; or whether the user may is not known yet.
     """
-    scene, sight = asked.scene, asked.sight
-    named = asked.query.get("from-namespace", "")
-    tree, line = await sight.sees_tree(), scene.line(name)
-    using = users_of(scene.snapshot, name)
-    found = await found_among(asked, using | scene.namespaces_in(name))
-    if named and not tree and not found.sees(named):
-        await sight.require_namespace(named)
-        found = replace(found, names=found.names | {named})
-    own = [each for each in using if found.sees(each)]
-    if not tree and not own:
-        raise HttpRefusal(403, f"{asked.user.name} may not see queue {name}")
+    scene, tree = asked.scene, await asked.sight.sees_tree()
+    using, line = users_of(scene.snapshot, name), scene.line(name)
+    if not tree:
+        await _require_use(asked, name, using)
     if line is None:
         raise HttpRefusal(404, f"there is no queue {name}")
-    told = tree or any(knows_use(scene.snapshot, name, each) for each in own)
+    found = await asked.sight.among(using | scene.namespaces_in(name))
+    told = tree or any(found.sees(each) and knows_use(scene.snapshot, name, each) for each in using)
     return QueueSight(line, found, tree, told)
+
+
+async def _require_use(asked: Asked, name: str, using: Collection[str]) -> None:
+    """Refuse a user that may see no namespace that uses a queue.
+
+    The same namespaces are asked about for each queue, or the time of an answer would tell of hidden ones.
+
+    Raises:
+        HttpRefusal: the user may see none, or that is not known yet.
+    """
+    named, world = asked.query.get("from-namespace", ""), asked.scene.snapshot.world
+    if named:
+        await asked.sight.require_namespace(named)
+        if named in using:
+            return
+    with_workloads = {row.workload.namespace for row in asked.scene.rows}
+    found = await asked.sight.among(with_workloads | {view.name for view in world.namespaces})
+    if any(found.sees(each) for each in using):
+        return
+    if not found.complete:
+        raise HttpRefusal(503, f"whether {asked.user.name} may see queue {name} is not known yet: try again")
+    raise HttpRefusal(403, f"{asked.user.name} may not see queue {name}")

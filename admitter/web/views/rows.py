@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.cache.run_time_status import run_time_of
@@ -15,7 +16,8 @@ from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import CPU, InvalidQuantityError, display, to_amount
 from admitter.web.asked import Asked, HttpRefusal
 from admitter.web.lists import HOLDING, ORDERS, WAITING, Item, Lists, Sees, Shown, Wanted, index_of, lists_of
-from admitter.web.namespace_search import Found, likeliest
+from admitter.web.masked import masked_text
+from admitter.web.namespace_search import Found
 from admitter.web.scene import WebScene
 from admitter.web.turns import AT_ONCE
 
@@ -93,16 +95,6 @@ def _priority(text: str) -> int | None:
     return int(text)
 
 
-async def found_among(asked: Asked, namespaces: Iterable[str]) -> Found:
-    """In which of some namespaces the user may list Workloads."""
-
-    async def may_list(name: str) -> bool:
-        return (await asked.sight.visible([name] if name else []))(name)
-
-    user = asked.user
-    return await asked.stage.namespaces.among(user, may_list, likeliest(user, namespaces))
-
-
 def knows_use(snapshot: Snapshot, queue: str, namespace: str) -> bool:
     """Whether a namespace may know the use and the line of a queue (docs/permissions.md)."""
     catalog = snapshot.catalog
@@ -134,7 +126,8 @@ async def window(asked: Asked, wanted: Wanted, found: Found, *, tree: bool) -> J
 
     lists, shown, (total, workloads), at = await asyncio.to_thread(cut)
     told = await told_reasons(asked, [each.item for each in shown if each.item is not None])
-    rows = await asyncio.to_thread(lambda: [_shown_json(each, lists, told, tree=tree) for each in shown])
+    view = RowView(lists, told, found.sees)
+    rows = await asyncio.to_thread(lambda: [_shown_json(each, view, tree=tree) for each in shown])
     return {
         "taken": scene.known.taken,
         "revision": scene.revision,
@@ -179,17 +172,27 @@ def _said(item: Item, snapshot: Snapshot) -> str:
     return held_back.message if held_back is not None else str(view.status.get("message") or "")
 
 
-def _shown_json(shown: Shown, lists: Lists, told: Mapping[str, Waiting] | None, *, tree: bool) -> Json:
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """What rows are made from."""
+
+    lists: Lists
+    told: Mapping[str, Waiting] | None  # of `told_reasons`
+    sees: Sees  # whether the user may see a namespace
+
+
+def _shown_json(shown: Shown, made_from: RowView, *, tree: bool) -> Json:
     item = shown.item
     if item is None:
         return {"visible": False, "position": shown.place, "until": shown.until}
-    knows = tree or knows_use(lists.snapshot, item.row.queue, item.namespace)
-    return item_json(item, lists, told) | {"position": shown.place if knows else None}
+    knows = tree or knows_use(made_from.lists.snapshot, item.row.queue, item.namespace)
+    return item_json(item, made_from) | {"position": shown.place if knows else None}
 
 
-def item_json(item: Item, lists: Lists, told: Mapping[str, Waiting] | None) -> Json:
+def item_json(item: Item, made_from: RowView) -> Json:
     """A Workload that the user may see. Times are in seconds since the epoch."""
     row, view = item.row, item.row.workload
+    lists, told = made_from.lists, made_from.told
     reason, message = row.reason, _said(item, lists.snapshot)
     waiting = told.get(view.uid) if told is not None else None
     ready = told is not None and waiting is None and not message and row.position is not None
@@ -210,7 +213,7 @@ def item_json(item: Item, lists: Lists, told: Mapping[str, Waiting] | None) -> J
         "priority": item.priority,
         "state": row.state,
         "reason": reason,
-        "message": message,
+        "message": masked_text(message, made_from.sees),
         "ready": ready,
         "user": item.user,
         "created": view.created,

@@ -5,8 +5,8 @@ time is there, and only of the past; nothing of the forecast is about them.
 """
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, floor, isfinite
@@ -31,7 +31,7 @@ from admitter.web.timeline_bars import (
     measure,
 )
 from admitter.web.use_over_time import most, parts
-from admitter.web.views.rows import found_among, knows_use, users_of
+from admitter.web.views.rows import knows_use, users_of
 
 Json = dict[str, Any]
 Sees = Callable[[str], bool]
@@ -49,6 +49,8 @@ OTHERS_SECONDS: Final = 60.0
 """The number of others is told for each so many seconds, and no finer."""
 HEADS: Final = {"uniform": 1, "size": 3}
 """Lanes above those of a group: for its name, and as many below that for a strip, if there is one."""
+MOST_LAYOUTS: Final = 24
+"""Of one moment, that are kept: by what is compared, and by what users see."""
 MOST_POINTS: Final = 200
 """Of the use of a queue in a strip."""
 
@@ -92,7 +94,7 @@ class _Layouts:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._made: dict[str, _Layout] = {}
+        self._made: OrderedDict[Hashable, _Layout] = OrderedDict()
         self._namespaces: frozenset[str] | None = None
 
     def namespaces(self, scene: WebScene, history: History) -> frozenset[str]:
@@ -104,10 +106,14 @@ class _Layouts:
                 self._namespaces = frozenset(chain(there, were))
             return self._namespaces
 
-    def of(self, key: str, make: Callable[[], _Layout]) -> _Layout:
+    def of(self, key: Hashable, make: Callable[[], _Layout]) -> _Layout:
+        """That of a key; those that were not asked for lately are made again."""
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
+                if len(self._made) > MOST_LAYOUTS:
+                    self._made.popitem(last=False)
+            self._made.move_to_end(key)
             return self._made[key]
 
 
@@ -123,9 +129,9 @@ async def answer(asked: Asked) -> Json:
         def make() -> _Layout:
             return _layout(scene, history, outlook.forecast, seen, wanted)
 
-        # Those that see all share a layout; that of others is small, and theirs alone.
+        # Users that see the same share a layout.
         shared = scene.once("timeline layouts", _Layouts)
-        layout = shared.of(_key(wanted, outlook), make) if seen.all else make()
+        layout = shared.of((_key(wanted, outlook), seen.tree, seen.found.key), make)
         has_strip = wanted.by == "queue" and (wanted.quota or not seen.all)
         view = _view(wanted, layout, _order(scene, wanted.by), wanted.head * (1 + has_strip))
         groups = [group for group in view.groups if _in_rows(group, wanted)]
@@ -215,7 +221,7 @@ async def _seen(asked: Asked) -> _Seen:
         return _Seen(asked.scene, Found(everything=False, names=frozenset({named})), tree)
     shared = asked.scene.once("timeline layouts", _Layouts)
     there = await asyncio.to_thread(shared.namespaces, asked.scene, asked.stage.history)
-    found = await found_among(asked, there)
+    found = await asked.sight.among(there)
     if not tree and not found.everything and not found.names:
         raise HttpRefusal(403, f"{asked.user.name} may not list Workloads in any namespace that has some")
     return _Seen(asked.scene, found, tree)

@@ -173,18 +173,16 @@ async def tried(asked: Asked) -> Json:
     written = {
         "taken": asked.scene.known.taken,
         "refused": [_refused(each) for each in change.refused],
-        "manifest": manifest(change),
-        "patch": patches(change),
-        "commands": list(commands(change)),
+        **await asyncio.to_thread(_texts, change),
         "difference": None,
         "late": "",
     }
     if change.refused:
-        return {**written, "manifest": "", "patch": "", "commands": []}
+        return written
     if not change.objects:
         asked.stage.limits.trials.replace(party(asked.user.name))
         return written
-    difference, late = await _difference(asked, change)
+    difference, late = await _difference(asked, change, written["manifest"])
     if difference is None:
         return {**written, "late": late}
     namespaces = {outcome.key[0] for outcome in difference.outcomes}
@@ -192,6 +190,13 @@ async def tried(asked: Asked) -> Json:
     namespaces |= {shift.key[0] for shift in difference.shifts}
     sees = await asked.sight.visible(namespaces)
     return {**written, "difference": difference_shown(difference, sees, asked.scene)}
+
+
+def _texts(change: QuotaChange) -> Json:
+    """A change as texts, none if it is refused; to write many large queues takes more than a second."""
+    if change.refused:
+        return {"manifest": "", "patch": "", "commands": []}
+    return {"manifest": manifest(change), "patch": patches(change), "commands": list(commands(change))}
 
 
 def _wishes(body: object) -> list[Wish]:
@@ -215,18 +220,19 @@ def _refused(each: Refused) -> Json:
     }
 
 
-async def _difference(asked: Asked, change: QuotaChange) -> tuple[Difference | None, str]:
-    """What a change would do, or why that is not known in time."""
+async def _difference(asked: Asked, change: QuotaChange, key: str) -> tuple[Difference | None, str]:
+    """What a change would do, or why that is not known in time; equal changes have an equal key."""
     scene, limits = asked.scene, asked.stage.limits
     known = scene.once("tried changes", dict[str, Difference])
-    key = manifest(change)
     if key in known:
         return known[key], ""
     changes = [Change(scene.known.taken, number, each) for number, each in enumerate(change.objects)]
     with limits.trials.begin(party(asked.user.name)) as trial:
         work = partial(trial.difference, scene.known, changes, limits.allowance)
         try:
-            found = await limits.trying.result(work, Allowance(TRIAL_SECONDS), QUEUEING_SECONDS)
+            found = await limits.trying.result(
+                work, Allowance(TRIAL_SECONDS), QUEUEING_SECONDS, asked.user.name
+            )
         except ReplacedError as error:
             raise HttpRefusal(409, "you try another change by now") from error
         except OutOfTimeError:

@@ -5,7 +5,7 @@ worked out.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -27,11 +27,20 @@ from admitter.web.admissions import Eviction, Span
 from admitter.web.asked import Asked, HttpRefusal
 from admitter.web.earlier import last_life, with_earlier
 from admitter.web.history import History
-from admitter.web.masked import Sees, masked, masked_happening, masked_text, namespaces_in, texts_in
+from admitter.web.masked import Sees, masked, masked_happening, masked_text, namespaces_in, texts_in, untold
 from admitter.web.scene import BY_ITSELF, WebScene
 from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS
 from admitter.web.views.cluster_map import node_keys
-from admitter.web.views.workload_json import Shown, answer_json, gone_json, job_of, outlook_json, stated_json
+from admitter.web.views.rows import knows_use
+from admitter.web.views.workload_json import (
+    Shown,
+    answer_json,
+    gone_json,
+    job_of,
+    outlook_json,
+    shortened,
+    stated_json,
+)
 
 Json = dict[str, Any]
 
@@ -48,7 +57,7 @@ async def answer(asked: Asked) -> Json:
     namespace, name = await _named(asked)
     explanations = Explanations(asked.scene, asked.stage.history)
     found = await asked.stage.limits.explaining.result(
-        lambda _: explanations.first(namespace, name), AT_ONCE, AT_ONCE.seconds
+        lambda _: explanations.first(namespace, name), AT_ONCE, AT_ONCE.seconds, asked.user.name
     )
     if found is None:
         return await _stated(asked, namespace, name)
@@ -57,9 +66,11 @@ async def answer(asked: Asked) -> Json:
         if gone is None:
             raise await _unknown(asked, found)
         return gone_json(await _shown(asked, gone), asked.scene.known.taken)
-    shown = await _shown(asked, found)
+    told = await _told(asked, found.answer.queue, namespace)
+    shown = await _shown(asked, found if told else replace(found, answer=untold(found.answer)))
+    shown = replace(shown, told=told)
     deciding = controllers_of(asked.scene.controllers(), found.answer, explanations.snapshot)
-    line = asked.scene.line(found.answer.queue) if found.answer.queue is not None else None
+    line = asked.scene.line(found.answer.queue) if told and found.answer.queue is not None else None
     return answer_json(shown, explanations.snapshot, deciding, line.waiting if line is not None else None)
 
 
@@ -67,10 +78,13 @@ async def outlook(asked: Asked) -> Json:
     """What would let it in, and its expected start."""
     namespace, name = await _named(asked)
     limits, explanations = asked.stage.limits, Explanations(asked.scene, asked.stage.history)
+    now, user = asked.scene.known.taken, asked.user.name
+    queue = await asyncio.to_thread(explanations.queue_of, namespace, name)
+    if not await _told(asked, queue, namespace):
+        return outlook_json(Answer((namespace, name), None), None, now, None)
     found = await limits.explaining.result(
-        partial(explanations.blocking, namespace, name), limits.allowance, QUEUEING_SECONDS
+        partial(explanations.blocking, namespace, name), limits.allowance, QUEUEING_SECONDS, user
     )
-    now = asked.scene.known.taken
     if found is None:
         return outlook_json(None, NOT_IN_TIME, now, None)
     if isinstance(found, UnknownError):
@@ -78,10 +92,12 @@ async def outlook(asked: Asked) -> Json:
     estimate: Estimate | None = None
     if has_start(found):
         work = partial(explanations.start, found)
-        estimate = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS) or NOT_IN_TIME
-    sees = await asked.sight.visible(namespaces_in(found, (), ()))
+        estimate = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS, user)
+        estimate = estimate or NOT_IN_TIME
+    short, more = shortened(replace(found, ahead=()))
+    sees = await asked.sight.visible(namespaces_in(short, (), ()))
     deciding = controllers_of(asked.scene.controllers(), found, asked.scene.snapshot)
-    return outlook_json(masked(found, _own_too(found, sees)), estimate, now, deciding)
+    return outlook_json(masked(short, _own_too(short, sees)), estimate, now, deciding, more.blocking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +133,21 @@ class Explanations:
         except (UnknownError, ManifestError) as error:
             return error if isinstance(error, UnknownError) else UnknownError(str(error))
         return self.told(found)
+
+    def queue_of(self, namespace: str, name: str) -> str | None:
+        """The engine's queue of a Workload; None if it has none, or there is no such Workload."""
+        view = self.view(namespace, name)
+        if view is None or view.admission is None:
+            return self._scene.snapshot.queue_of(view) if view is not None else None
+        return view.admission.queue
+
+    def view(self, namespace: str, name: str) -> WorkloadView | None:
+        """The Workload that is meant; None: there is none, or it may be any of several."""
+        snapshot = self._scene.snapshot
+        try:
+            return snapshot.find(namespace, named(snapshot, namespace, name))
+        except ManifestError:
+            return None
 
     def told(self, found: Answer) -> Found:
         """An answer with what has happened to its Workload, and its pods."""
@@ -184,24 +215,32 @@ async def _named(asked: Asked) -> tuple[str, str]:
 
 async def _unknown(asked: Asked, error: UnknownError) -> HttpRefusal:
     """There is none, without names of namespaces that the user may not see."""
-    sees = await asked.sight.visible(error.elsewhere)
+    sees = await asked.sight.still_visible(error.elsewhere)
     return HttpRefusal(404, str(error.seen_by(sees)))
 
 
 async def _shown(asked: Asked, found: Found) -> Shown:
     """What the user may see of it."""
-    texts = texts_in(found.answer, found.life)
-    seen = await asked.sight.visible(namespaces_in(found.answer, found.life, texts))
-    sees = _own_too(found.answer, seen)
-    may_see_pods = await asked.sight.may(Right("list", "pods", found.answer.key[0], group=""))
+    answer, more = shortened(found.answer)
+    texts = texts_in(answer, found.life)
+    sees = _own_too(answer, await asked.sight.visible(namespaces_in(answer, found.life, texts)))
+    may_see_pods = await asked.sight.may(Right("list", "pods", answer.key[0], group=""))
     return Shown(
-        masked(found.answer, sees),
+        masked(answer, sees),
         [masked_happening(each, sees) for each in found.life],
         found.pods,
         may_see_pods,
         await node_keys(asked),
         partial(masked_text, sees=sees),
+        more.ahead,
     )
+
+
+async def _told(asked: Asked, queue: str | None, namespace: str) -> bool:
+    """Whether the user may know the use and the line of the queue of a Workload in a namespace."""
+    if queue is None or await asked.sight.sees_tree():
+        return True
+    return knows_use(asked.scene.snapshot, queue, namespace)
 
 
 def _own_too(answer: Answer, sees: Sees) -> Sees:
@@ -214,10 +253,7 @@ async def _stated(asked: Asked, namespace: str, name: str) -> Json:
     snapshot, explanations = asked.scene.snapshot, Explanations(asked.scene, asked.stage.history)
 
     def look() -> tuple[WorkloadView | None, Found]:
-        try:
-            view = snapshot.find(namespace, named(snapshot, namespace, name))
-        except ManifestError:
-            view = None
+        view = explanations.view(namespace, name)
         key = (namespace, job_name(view) if view is not None else name)
         return view, explanations.told(
             Answer(key, view, snapshot.queue_of(view) if view is not None else None)

@@ -1,7 +1,7 @@
 """What the page of a workload gets: times in seconds since the epoch, amounts as a number and in words."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any, Final
 
@@ -46,6 +46,23 @@ class Shown:
     may_see_pods: bool  # whether the names of its pods, and their nodes
     node_key: Callable[[str], str | None]  # by which the map knows a node for the user
     text: Callable[[str], str]  # makes a message one without names that the user may not see
+    more_ahead: int = 0  # than the answer names
+    told: bool = True  # whether the user may know the use and the line of its queue
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """How many Workloads an answer does not name."""
+
+    ahead: int
+    blocking: int
+
+
+def shortened(answer: Answer) -> tuple[Answer, More]:
+    """An answer with as many Workloads as are named; what a user may see is asked about these alone."""
+    ahead, blocking = answer.ahead[:MOST_AHEAD], answer.blocking[:MOST_BLOCKING]
+    more = More(len(answer.ahead) - len(ahead), len(answer.blocking) - len(blocking))
+    return replace(answer, ahead=ahead, blocking=blocking), more
 
 
 def answer_json(
@@ -69,8 +86,8 @@ def answer_json(
         "hints": [shown.text(hint) for hint in answer.hints] if workload is not None else [],
         "controller": deciding.as_json() if decides and deciding is not None else None,
         "flavors": [_tried_json(each, answer) for each in tried(answer)],
-        "ahead": [_other_json(other) for other in answer.ahead[:MOST_AHEAD]],
-        "moreAhead": max(0, len(answer.ahead) - MOST_AHEAD),
+        "ahead": [_other_json(other) for other in answer.ahead],
+        "moreAhead": shown.more_ahead,
         "expectedEnd": answer.ends,
     }
 
@@ -120,6 +137,7 @@ def _about(shown: Shown, job: JobView | None, now: float) -> Json:
         "workload": workload.name if workload is not None else None,
         "state": str(workload.status.get("state") or WorkloadState.PENDING) if workload is not None else None,
         "queue": {"name": answer.queue, "title": queue_title(answer.queue)} if answer.queue else None,
+        "told": shown.told,
         "localQueue": workload.queue if workload is not None else job.queue if job is not None else None,
         "priority": int(workload.spec.get("priority") or 0) if workload is not None else None,
         "priorityClass": _class(workload),
@@ -255,9 +273,10 @@ def _named(key: tuple[str, str]) -> Json:
 
 
 def _other_json(other: Other) -> Json:
+    named = _named(other.key)
     return {
-        **_named(other.key),
-        "priority": other.priority,
+        **named,
+        "priority": other.priority if named["visible"] else None,
         "ends": other.ends,
         "unproven": other.unproven,
         "notEvicted": other.not_evicted or None,
@@ -302,17 +321,24 @@ def _pods_json(pods: Pods, shown: Shown) -> Json:
 
 
 def outlook_json(
-    answer: Answer | None, estimate: Estimate | None, now: float, deciding: ControllerStatus | None
+    answer: Answer | None,
+    estimate: Estimate | None,
+    now: float,
+    deciding: ControllerStatus | None,
+    more_blocking: int = 0,
 ) -> Json:
-    """What would let it in and when it starts; an answer of None: that was not worked out in time."""
+    """What would let it in and when it starts; an answer of None: that was not worked out in time.
+
+    `more_blocking` Workloads are in the way besides those that the answer names.
+    """
     blocking = answer.blocking if answer is not None else ()
     return {
         "taken": now,
         "sought": answer is not None and answer.sought,
         "never": answer is not None and is_never(answer),
         "preempting": answer is not None and _preempts(answer),
-        "blocking": [_other_json(other) for other in blocking[:MOST_BLOCKING]],
-        "moreBlocking": max(0, len(blocking) - MOST_BLOCKING),
+        "blocking": [_other_json(other) for other in blocking],
+        "moreBlocking": more_blocking,
         "start": _start_json(estimate, now, deciding) if estimate is not None else None,
     }
 

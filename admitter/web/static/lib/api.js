@@ -1,6 +1,6 @@
 // Requests to the server, the stream that tells of changes, and the address after #.
 
-import { useEffect, useRef, useState } from "/vendor/preact.js";
+import { useEffect, useRef, useState } from "/lib/preact.js";
 import { changes } from "/lib/changes.js";
 import { words } from "/lib/words.js";
 

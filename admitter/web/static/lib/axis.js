@@ -1,7 +1,7 @@
 // A time axis for pictures: where a moment is, which moments are labelled, and by which words.
 // All times are seconds since the epoch; labels are in the reader's zone and language.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { span, whole } from "/lib/format.js";
 import { words } from "/lib/words.js";
 

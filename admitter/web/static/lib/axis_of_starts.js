@@ -1,6 +1,6 @@
 // Expected starts as bars on one axis of time, from now on.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { near, within } from "/lib/format.js";
 import { words } from "/lib/words.js";
 

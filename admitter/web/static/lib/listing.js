@@ -1,6 +1,6 @@
 // The list of Workloads with its filters: of a queue, or of all queues. What is filtered and sorted is in the address.
 
-import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { AxisHead, StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
 import { href } from "/lib/api.js";
 import { ago, number, quantity, span, within } from "/lib/format.js";

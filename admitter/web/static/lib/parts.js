@@ -1,6 +1,6 @@
 // Parts of views that look and behave alike everywhere.
 
-import { html, useEffect, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useRef, useState } from "/lib/preact.js";
 import { Refused, href } from "/lib/api.js";
 import { ago, near, whole } from "/lib/format.js";
 import { words } from "/lib/words.js";

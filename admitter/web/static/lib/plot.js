@@ -1,6 +1,6 @@
 // Plots over time: stacked areas by uPlot, with the same as a table; and sparklines.
 
-import { html, useEffect, useRef } from "/vendor/preact.js";
+import { html, useEffect, useRef } from "/lib/preact.js";
 import { onScheme, value } from "/lib/colours.js";
 import { clock, number } from "/lib/format.js";
 import { words } from "/lib/words.js";

@@ -1,6 +1,6 @@
 // Quota and use of a queue: a bar for each resource in each flavor, and the same in words.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { quantity } from "/lib/format.js";
 import { Bar, Empty } from "/lib/parts.js";
 import { words } from "/lib/words.js";

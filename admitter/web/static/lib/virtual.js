@@ -1,6 +1,6 @@
 // Rows of one height, of which only those in view are in the page: 20,000 cost as much as 40.
 
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/lib/preact.js";
 
 const BEYOND = 8; // rows above and below that are kept ready
 const TYPING_MS = 700; // letters that follow sooner are of the same name

@@ -1,6 +1,6 @@
 // Windows of a list that the server filters and sorts: only the pages in view are asked for, again at each change.
 
-import { useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { ask, passes } from "/lib/api.js";
 
 const PAGE = 100;

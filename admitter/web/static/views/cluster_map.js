@@ -1,6 +1,6 @@
 // The cluster map: nodes as cells, filled by use and coloured by queue; what is free, and what fits nowhere.
 
-import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { variable } from "/lib/colours.js";
 import { number } from "/lib/format.js";

@@ -1,6 +1,6 @@
 // The nodes of one flavor on a canvas; the mouse and keys move over them.
 
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { onScheme } from "/lib/colours.js";
 import { span } from "/lib/format.js";
 import { words } from "/lib/words.js";

@@ -1,6 +1,6 @@
 // One node: what it has, and which workloads have pods on it.
 
-import { html, useEffect, useRef } from "/vendor/preact.js";
+import { html, useEffect, useRef } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { Bar, Command, Empty, Failure, QueueLink, Time, WorkloadLink } from "/lib/parts.js";
 import { words } from "/lib/words.js";

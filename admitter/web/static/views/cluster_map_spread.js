@@ -1,6 +1,6 @@
 // How what is free is spread over nodes, and which pods fit on none.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { inBytes, number } from "/lib/format.js";
 import { QueueLink, WorkloadLink } from "/lib/parts.js";
 import { words } from "/lib/words.js";

@@ -1,6 +1,6 @@
 // Which place lends how much to which queue: a picture of streams, and the same in sentences.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { coloursOf, variable } from "/lib/colours.js";
 import { quantity } from "/lib/format.js";

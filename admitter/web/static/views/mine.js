@@ -1,6 +1,6 @@
 // My jobs: what runs, waits and has ended in the namespaces of whoever looks, what it used, and the queues open to it.
 
-import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
 import { href, useAnswer } from "/lib/api.js";
 import { ago, number, quantity, span } from "/lib/format.js";

@@ -1,6 +1,6 @@
 // The overview: what is wrong first, then numbers, use of capacity, and what stands behind the numbers.
 
-import { html, useEffect, useMemo, useRef } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef } from "/lib/preact.js";
 import { href, useAnswer } from "/lib/api.js";
 import { coloursTogether, variable } from "/lib/colours.js";
 import { number, quantity, span } from "/lib/format.js";

@@ -1,6 +1,6 @@
 // A queue: its quota, who waits in which order and why, when they start, and what holds its quota until when.
 
-import { html, useMemo } from "/vendor/preact.js";
+import { html, useMemo } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { coloursOf } from "/lib/colours.js";
 import { quantity } from "/lib/format.js";

@@ -1,6 +1,6 @@
 // The quota tree: a row for each resource in each flavor of each queue and Cohort. All of its state is in the address.
 
-import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { ask, useAnswer } from "/lib/api.js";
 import { quantity } from "/lib/format.js";
 import { Bar, Empty, Legend, Link, State, Title } from "/lib/parts.js";

@@ -1,6 +1,6 @@
 // The timeline: when workloads held quota, and when the next ones are expected to; by queue or by namespace.
 
-import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { href, useAnswer } from "/lib/api.js";
 import { Axis, panned, within, zoomed } from "/lib/axis.js";
 import { onScheme } from "/lib/colours.js";

@@ -1,6 +1,6 @@
 // What stands beside the picture of the timeline: a bar in words, the legend, what the forecast rests on, the table.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { near, span } from "/lib/format.js";
 import { Link, QueueLink, Time } from "/lib/parts.js";
 import { words } from "/lib/words.js";

@@ -1,6 +1,6 @@
 // What a tried change would do, and how it is written.
 
-import { html, useEffect, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useRef, useState } from "/lib/preact.js";
 import { near, quantity, within } from "/lib/format.js";
 import { Choice, Command, QueueLink, WorkloadLink } from "/lib/parts.js";
 import { words } from "/lib/words.js";

@@ -1,6 +1,6 @@
 // Try a change: sliders and numbers for the quota of queues, and beside them what that would do. It makes nothing.
 
-import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { Refused, send, useAnswer } from "/lib/api.js";
 import { near, quantity } from "/lib/format.js";
 import { Bar, Empty, Failure, QueueLink, State, Title } from "/lib/parts.js";

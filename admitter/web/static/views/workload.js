@@ -1,7 +1,7 @@
 // One workload: the rule that binds it on top, then what it asks for and what is free, what would let it in and when,
 // what has happened to it, and its pods.
 
-import { html, useEffect, useRef, useState } from "/vendor/preact.js";
+import { html, useEffect, useRef, useState } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { span, within } from "/lib/format.js";
 import { Command, Empty, Failure, Link, QueueLink, State, Time, Title } from "/lib/parts.js";
@@ -58,6 +58,7 @@ function Whole({ answer, outlook, route, go, me }) {
       <div>
         ${answer.flavors.length > 0 && html`<${Needs} answer=${answer} />`}
         ${answer.waits && html`<${Outlook} answer=${answer} outlook=${outlook} />`}
+        ${waits && !answer.told && html`<${Empty}>${words.queue.untold}<//>`}
         ${waits && answer.waits && html`<${Ahead} answer=${answer} />`}
         ${much ? pods : life}
       </div>
@@ -108,7 +109,7 @@ function Ahead({ answer }) {
   const shown = all ? ahead : ahead.slice(0, MOST_AHEAD);
   return html`<section><h2>${said.ahead.title(ahead.length + moreAhead)}</h2>
     ${ahead.length === 0 ? html`<${Empty}>${said.ahead.none}<//>` : html`<ol class="ahead">
-      ${shown.map((each, index) => html`<li key=${index}><${Other} other=${each} /> <span class="quiet">${said.priority(each.priority)}</span></li>`)}</ol>`}
+      ${shown.map((each, index) => html`<li key=${index}><${Other} other=${each} /> ${each.visible && html`<span class="quiet">${said.priority(each.priority)}</span>`}</li>`)}</ol>`}
     ${shown.length < ahead.length && html`<button type="button" onClick=${() => setAll(true)}>${said.more(ahead.length - shown.length)}</button>`}
     ${moreAhead > 0 && shown.length === ahead.length && queue && html`<p><${QueueLink} name=${queue.name} title=${said.ahead.more(moreAhead)} from=${answer.namespace} /></p>`}
   </section>`;

@@ -1,6 +1,6 @@
 // What has happened to a workload, and what is due: in order, with the time between.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { span, within } from "/lib/format.js";
 import { Empty, Time } from "/lib/parts.js";
 import { Other } from "/views/workload_other.js";

@@ -1,6 +1,6 @@
 // What a workload asks for, flavor by flavor, over what is free, could be borrowed, or is kept from it.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { inBytes, quantity } from "/lib/format.js";
 import { Other } from "/views/workload_other.js";
 import { words } from "/lib/words.js";

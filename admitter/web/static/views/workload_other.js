@@ -1,6 +1,6 @@
 // Another workload that an answer names, if the user may see it.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { Link } from "/lib/parts.js";
 import { words } from "/lib/words.js";
 

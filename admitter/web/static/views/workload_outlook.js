@@ -1,6 +1,6 @@
 // What has to end before a workload starts, and when that and its own start are expected: on one time axis.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { scale, ticks } from "/lib/axis.js";
 import { near, span, whole } from "/lib/format.js";
 import { Empty, Failure } from "/lib/parts.js";
@@ -29,9 +29,9 @@ export function Outlook({ answer, outlook }) {
       <thead><tr><th scope="col">${said.workload}</th><th scope="col" class="track-head">${axis ? html`<${Axis} axis=${axis} />` : said.ends}</th></tr></thead>
       <tbody>
         ${blocking.map((each, index) => html`<tr key=${index}><th scope="row"><${Other} other=${each} />
-            <div class="quiet small">${words.workload.priority(each.priority)}</div></th>
-          <td>${axis && html`<${Track} axis=${axis} to=${each.ends} kind=${each.ends === null ? "unknown" : "runs"} />`}
-            <div class="small">${endOf(each, taken)}${each.notEvicted && !found.preempting && html`<span class="quiet"> ${said.notEvicted(each.notEvicted)}</span>`}</div></td></tr>`)}
+            ${each.visible && html`<div class="quiet small">${words.workload.priority(each.priority)}</div>`}</th>
+          <td>${each.visible && html`${axis && html`<${Track} axis=${axis} to=${each.ends} kind=${each.ends === null ? "unknown" : "runs"} />`}
+            <div class="small">${endOf(each, taken)}${each.notEvicted && !found.preempting && html`<span class="quiet"> ${said.notEvicted(each.notEvicted)}</span>`}</div>`}</td></tr>`)}
         ${start?.median != null && axis && html`<tr class="own"><th scope="row">${said.itself}</th>
           <td><${Range} axis=${axis} start=${start} /><div class="small">${rangeOf(start, taken)}</div></td></tr>`}
       </tbody></table>`}

@@ -1,6 +1,6 @@
 // The pods of a workload: how many are in which state, what their trouble is, and where they run.
 
-import { html } from "/vendor/preact.js";
+import { html } from "/lib/preact.js";
 import { Empty, Link, Time } from "/lib/parts.js";
 import { words } from "/lib/words.js";
 

@@ -1,6 +1,6 @@
 // All Workloads that have not finished, of all queues: what the numbers of other views lead to.
 
-import { html, useMemo } from "/vendor/preact.js";
+import { html, useMemo } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { Listing } from "/lib/listing.js";
 import { Choice, Title } from "/lib/parts.js";
