@@ -53,6 +53,18 @@ async def test_an_address_that_changes_while_the_page_is_drawn_is_followed() -> 
         await expect(tab.get_by_role("heading", level=1)).to_have_text("Workloads")
 
 
+async def test_templates_keep_nothing_of_what_was_drawn() -> None:
+    """A part that never changes is made anew: it would keep the tree that it was drawn in first."""
+    same = """async (place) => {
+        const { html } = await import(place);
+        const made = () => html`<p><b>never another</b></p>`;
+        return made().props.children === made().props.children;
+    }"""
+    async with looking(department()) as (_, tab):
+        assert await tab.evaluate(same, "/vendor/preact.js"), "what this is about"
+        assert not await tab.evaluate(same, "/lib/preact.js")
+
+
 async def test_logging_out_and_a_token_that_expires() -> None:
     async with looking(department()) as (page, tab):
         page.rights.expired.add(ADMIN)

@@ -67,6 +67,12 @@ def _imports(source: str) -> list[tuple[str, str]]:
     return [(name, module) for names, module in found for name in re.findall(r"\w+", names)]
 
 
+def test_templates_are_those_that_keep_nothing() -> None:
+    """The bundle's are used by no module but the one that replaces them."""
+    users = [path.name for path in OWN if '"/vendor/preact.js"' in path.read_text()]
+    assert users == ["preact.js"]
+
+
 async def test_files_are_compressed_and_told_apart() -> None:
     async with served(None) as page, ClientSession(page.address, auto_decompress=False) as client:
         async with client.get("/app.js", headers={"Accept-Encoding": "gzip"}) as answer:
