@@ -148,6 +148,8 @@ def test_a_group_of_pods_ends_at_what_its_pods_ask_for_and_may_be_made_again(tea
 
 def test_pods_that_a_controller_makes_anew_stay_out_of_a_group_that_has_had_its_time(team: Team) -> None:
     team.offers({"cpu": {"spot": "2"}}, lifecycle={"maxRuntime": "8s"})
+    accounts = ("get", "serviceaccounts", "--output=name")
+    eventually(lambda: "/default" in team.kubectl(*accounts), what="the account of a new namespace")
     maker = team.read("serviceaccount", "default")["metadata"]
     owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "default", "uid": maker["uid"]}
 
