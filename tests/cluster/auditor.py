@@ -113,6 +113,28 @@ class Watching:
             watch.stop()
 
 
+class InOrder(Watching):
+    """Follows the Workloads and pods of a namespace; tells their changes in the order of the store."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._seen: list[tuple[int, str, str, dict[str, Any]]] = []
+        group, pods = "/apis/admitter.dev/v1alpha1", "/api/v1"
+        self._watches = [
+            Watch(cluster, f"{path}/namespaces/{namespace}/{plural}", self._taker(plural))
+            for path, plural in ((group, "workloads"), (pods, "pods"))
+        ]
+
+    def _taker(self, plural: str) -> Callable[[str, dict[str, Any]], None]:
+        def take(kind: str, seen: dict[str, Any]) -> None:
+            self._seen.append((int(seen["metadata"]["resourceVersion"]), plural, kind, seen))
+
+        return take
+
+    def changes(self) -> list[tuple[int, str, str, dict[str, Any]]]:
+        """Of each its version, the plural of its kind, what has happened, and the object."""
+        return sorted(self._seen, key=lambda each: each[0])
+
+
 class Auditor(Watching, Books):
     """Keeps the books of one namespace, and counts its pods, for as long as a block lasts.
 

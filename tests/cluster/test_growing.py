@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.auditor import Auditor, Watch, Watching
+from tests.cluster.auditor import Auditor, InOrder
 from tests.cluster.objects import Json, job
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -28,29 +28,15 @@ def granted(status: Json) -> int:
     return max(admitted, int((status.get("resize") or {}).get("granted", 0)))
 
 
-class Grants(Watching):
+class Grants(InOrder):
     """Compares the pods of each Workload with its grant, change by change, in the order of the store."""
-
-    def __init__(self, team: Team) -> None:
-        self._seen: list[tuple[int, str, str, Json]] = []
-        group, pods = "/apis/admitter.dev/v1alpha1", "/api/v1"
-        self._watches = [
-            Watch(team.cluster, f"{path}/namespaces/{team.namespace}/{plural}", self._taker(plural))
-            for path, plural in ((group, "workloads"), (pods, "pods"))
-        ]
-
-    def _taker(self, plural: str) -> Any:
-        def take(kind: str, seen: Json) -> None:
-            self._seen.append((int(seen["metadata"]["resourceVersion"]), plural, kind, seen))
-
-        return take
 
     def passed(self) -> tuple[list[str], int]:
         """Every moment at which more pods lived than were granted; and the most that were granted at once."""
         alive: dict[str, set[str]] = {}
         grants: dict[str, int] = {}
         found, most = list[str](), 0
-        for version, plural, kind, seen in sorted(self._seen, key=lambda each: each[0]):
+        for version, plural, kind, seen in self.changes():
             metadata = seen["metadata"]
             if plural == "workloads":
                 name = metadata["name"]
@@ -81,7 +67,8 @@ def test_it_grows_into_idle_quota_and_shrinks_for_the_next_job_also_after_a_rest
     team.offers({"cpu": {"on-demand": "6"}}, preemption={"withinClusterQueue": "LowerPriority"})
     high = team.priority_class("high", 100)
     limits, kills = {(team.flavor("on-demand"), "cpu"): 6.0}, team.controller.kills
-    with Auditor(team.cluster, team.namespace, limits) as auditor, Grants(team) as grants:
+    of = (team.cluster, team.namespace)
+    with Auditor(*of, limits) as auditor, Grants(*of) as grants:
         team.apply(able(team, "sweep", "5", pods=3))
         team.runs("sweep", pods=3)
         team.runs("sweep", pods=5)

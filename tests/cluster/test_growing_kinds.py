@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from admitter.sandbox.cluster import Cluster, KubectlError
-from tests.cluster.auditor import Auditor, Watch, Watching
+from tests.cluster.auditor import Auditor, InOrder
 from tests.cluster.controller import Controller
 from tests.cluster.described import job_set, ray_cluster
 from tests.cluster.objects import ON_DEMAND, Json, job
@@ -44,29 +44,15 @@ def able(users: Users, name: str, *, autoscales: bool = True, **group: Any) -> J
     return made
 
 
-class PartGrants(Watching):
+class PartGrants(InOrder):
     """Compares the pods of each pod set with its grant, change by change, in the order of the store."""
-
-    def __init__(self, users: Users) -> None:
-        self._seen: list[tuple[int, str, str, Json]] = []
-        group, pods = "/apis/admitter.dev/v1alpha1", "/api/v1"
-        self._watches = [
-            Watch(users.cluster, f"{path}/namespaces/{users.namespace}/{plural}", self._taker(plural))
-            for path, plural in ((group, "workloads"), (pods, "pods"))
-        ]
-
-    def _taker(self, plural: str) -> Any:
-        def take(kind: str, seen: Json) -> None:
-            self._seen.append((int(seen["metadata"]["resourceVersion"]), plural, kind, seen))
-
-        return take
 
     def passed(self) -> tuple[list[str], int]:
         """Every moment at which more pods of a pod set lived than were granted; the most of one at once."""
         alive: dict[tuple[str, str], set[str]] = {}
         grants: dict[tuple[str, str], int] = {}
         found, most = list[str](), 0
-        for version, plural, kind, seen in sorted(self._seen, key=lambda each: each[0]):
+        for version, plural, kind, seen in self.changes():
             metadata = seen["metadata"]
             if plural == "workloads":
                 name, status = metadata["name"], seen.get("status", {})
@@ -124,7 +110,8 @@ def test_an_autoscaler_gets_idle_quota_and_gives_it_back_for_the_next_job_also_a
     preemption = {"withinClusterQueue": "LowerPriority"}
     limits, kills = users.quota({"on-demand": (ON_DEMAND, 7)}, preemption=preemption), users.controller.kills
     high = users.priority_class("high", 100)
-    with Auditor(users.cluster, users.namespace, limits) as auditor, PartGrants(users) as grants:
+    of = (users.cluster, users.namespace)
+    with Auditor(*of, limits) as auditor, PartGrants(*of) as grants:
         users.apply(able(users, "tune"))
         users.runs("tune", pods=3)
         eventually(lambda: said(users, "tune") == (4, 4), what="room for more, as it has reached its bound")
@@ -158,7 +145,8 @@ def test_an_autoscaler_gets_idle_quota_and_gives_it_back_for_the_next_job_also_a
 
 def test_replicas_that_a_user_asks_for_wait_for_idle_quota(users: Users) -> None:
     limits = users.quota({"on-demand": (ON_DEMAND, 5)})
-    with Auditor(users.cluster, users.namespace, limits) as auditor, PartGrants(users) as grants:
+    of = (users.cluster, users.namespace)
+    with Auditor(*of, limits) as auditor, PartGrants(*of) as grants:
         users.apply(able(users, "tune", autoscales=False))
         users.runs("tune", pods=3)
         users.apply(job(users.namespace, "other", pods=1, seconds=None))
@@ -178,7 +166,8 @@ def test_replicas_that_a_user_asks_for_wait_for_idle_quota(users: Users) -> None
 
 def test_replicas_of_several_hosts_come_and_go_as_a_whole(users: Users) -> None:
     limits = users.quota({"on-demand": (ON_DEMAND, 9)})
-    with Auditor(users.cluster, users.namespace, limits) as auditor, PartGrants(users) as grants:
+    of = (users.cluster, users.namespace)
+    with Auditor(*of, limits) as auditor, PartGrants(*of) as grants:
         users.apply(able(users, "wide", numOfHosts=2))
         users.runs("wide", pods=5)
         eventually(lambda: sizes(users, "wide") == (2, 4), what="room for two more replicas")

@@ -9,7 +9,7 @@ from typing import cast
 from admitter.client.errors import ConflictError, api_error
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
-from admitter.controllers.telemetry.events import ATTEMPTS, Events, Subject
+from admitter.controllers.telemetry.events import ATTEMPTS, LONGEST_PAUSE_SECONDS, Events, Subject
 
 JOB = Subject("batch/v1", "Job", "finance", "report", "uid-1")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -83,6 +83,27 @@ def test_an_event_comes_again_while_the_server_fails() -> None:
     server.refusals, server.slept = 1, 0.0
     assert server.hears("suspended", lasting=False) == ["no queue", "suspended"]
     assert server.slept < 1, "the pauses are short again"
+
+
+async def test_however_many_fail_in_a_row_the_pauses_have_an_end() -> None:
+    server = Server()
+    events = Events(cast("Transport", server), lambda: NOON, Pace(), server.sleep)
+    server.refusals = 200 * ATTEMPTS
+    for number in range(200):
+        events.record(replace(JOB, uid=f"uid-{number}"), "NotPlaced", "no queue", lasting=True)
+    await events.flush()
+    assert server.kept == {}
+    assert server.slept <= 200 * ATTEMPTS * LONGEST_PAUSE_SECONDS
+
+
+async def test_one_that_has_failed_is_dropped_once_another_leads() -> None:
+    server = Server()
+    events = Events(cast("Transport", server), lambda: NOON, Pace(), server.sleep)
+    server.refusals = 1
+    events.record(JOB, "NotPlaced", "no queue", lasting=True)
+    events.closed = True
+    await events.flush()
+    assert server.kept == {}
 
 
 async def test_one_that_fails_comes_after_those_that_wait() -> None:

@@ -30,7 +30,7 @@ async def test_nothing_stays_at_the_server_of_workloads_queues_and_people(
 
 @pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 async def test_the_page_has_no_more_elements_than_there_is_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does what has left the page stay in memory: a queue goes in every tenth round."""
+    """Nor does what has left the page stay in memory: a queue goes in each round."""
     assert CHROMIUM is not None
     found: dict[int, dict[str, tuple[int, int]]] = {}
 

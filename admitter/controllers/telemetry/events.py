@@ -91,7 +91,7 @@ class Events:
         self._clock = clock
         self._pace = pace
         self._sleep = sleep
-        self._failures = 0
+        self._pause = PAUSE_SECONDS
         self.closed = False
         self._waiting: OrderedDict[tuple[str, str], _Said] = OrderedDict()
         self._written_here: OrderedDict[str, None] = OrderedDict()
@@ -131,15 +131,15 @@ class Events:
                 async with self._pace.turn():
                     await self._write(said)
             except ClusterError as error:
-                if said.attempts < ATTEMPTS and is_retryable(error):
+                if said.attempts < ATTEMPTS and is_retryable(error) and not self.closed:
                     self._waiting.setdefault(key, replace(said, attempts=said.attempts + 1))
-                    await self._sleep(min(PAUSE_SECONDS * 2**self._failures, LONGEST_PAUSE_SECONDS))
-                    self._failures += 1
+                    await self._sleep(self._pause)
+                    self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
                     continue
                 # a namespace that is going away takes no events
                 place = {"namespace": said.subject.namespace, "name": said.subject.name}
                 log.debug("event dropped", **place, error=str(error))
-            self._failures = 0
+            self._pause = PAUSE_SECONDS
 
     async def _write(self, said: _Said) -> None:
         """Write an event; one that lasts has a name by which it is known again after a restart."""

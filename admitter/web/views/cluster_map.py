@@ -7,6 +7,7 @@ theirs, and see the nodes with pods of it, and of these nothing that others use:
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -219,11 +220,15 @@ def _amount(resource: str, amount: int) -> Json:
 def _spreads(fitting: Fitting, flavors: list[str]) -> list[Json]:
     """How the free part is spread: over all nodes that a flavor counts, then over those of each."""
     everywhere = _spread(fitting.spread(lambda node: bool(node.flavor)), fitting.resource)
-    each = []
-    for name in flavors:
-        found = fitting.spread(lambda node, name=name: node.flavor == name)  # type: ignore[misc]  # see below
-        each.append({"flavor": name, **_spread(found, fitting.resource)})
+    each = (
+        {"flavor": name, **_spread(fitting.spread(partial(_is_of, name)), fitting.resource)}
+        for name in flavors
+    )
     return [{"flavor": None, **everywhere}, *each]
+
+
+def _is_of(flavor: str, node: UsedNode) -> bool:
+    return node.flavor == flavor
 
 
 def _spread(found: Spread, resource: str) -> Json:
