@@ -148,6 +148,7 @@ def _other(other: Other) -> Json:
         "ends": _time(other.ends),
         "unproven": other.unproven,
         "notEvicted": other.not_evicted or None,
+        "extra": {"count": other.extra, "podSet": other.pod_set or None} if other.extra else None,
     }
 
 

@@ -34,3 +34,12 @@ def test_not_what_was_admitted(state: State, tmp_path: Path) -> None:
     further = job("a", "further", requests={"cpu": "5"})
     answer = Desk(state, tmp_path).what_if(further)
     assert {each["name"]: each["effect"] for each in answer["workloads"]} == {"further": "waits"}
+
+
+def test_an_explanation_says_whose_extra_pods_have_to_end(state: State, tmp_path: Path) -> None:
+    state.waits("a", "next", {"cpu": "2"})
+    desk = Desk(state, tmp_path)
+    _, told = "\n".join(desk.tell("next")).split("It starts when these have ended:\n")
+    assert told.splitlines()[0] == "  1 extra pod of a/grown, which goes on"
+    (other,) = desk.explain("next")["wouldLetIn"]
+    assert (other["name"], other["extra"], other["ends"]) == ("grown", {"count": 1, "podSet": None}, None)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from admitter.client.access import User
-from tests.insight.states import State
+from tests.insight.states import State, moment
 from tests.web.pages import ADMIN, TENANT, Rights, Served, served
 from tests.web.test_server import Json, ask
 from tests.web.workload_states import lab
@@ -105,8 +105,8 @@ async def test_a_hidden_workload_has_a_place_and_no_number() -> None:
         (hog,) = (each for each in whole["blocking"] if each["name"] == "hog")
         assert (hog["priority"], hog["ends"] is not None, hog["notEvicted"] is not None) == (7777, True, True)
         mine = await outlook(page, TENANT)
-        hidden = {"visible": False, "namespace": None, "name": None, "priority": None, "ends": None}
-        hidden |= {"unproven": False, "notEvicted": None}
+        hidden: Json = {"visible": False, "namespace": None, "name": None, "priority": None, "ends": None}
+        hidden |= {"unproven": False, "notEvicted": None, "extra": 0, "podSet": ""}
         assert mine["blocking"] == [hidden] * len(whole["blocking"])
         answer = await told(page, TENANT)
         assert (answer["told"], answer["position"], answer["ahead"]) == (True, 3, [hidden] * 2)
@@ -120,6 +120,20 @@ async def test_where_a_hidden_one_stands_among_others_in_the_way_tells_no_end_of
         assert [each["name"] for each in whole["blocking"]] == ["hog", "mine"], "by their expected end"
         mine = await outlook(page, TENANT)
         assert [each["name"] for each in mine["blocking"]] == ["mine", None]
+
+
+async def test_extra_pods_of_a_hidden_workload_are_neither_named_nor_counted() -> None:
+    state = State()
+    state.queue("a", {"cpu": {"default": {"min": "6"}}})
+    state.namespace("team-a", "a")
+    resize = {"granted": 3, "wanted": 3, "changedAt": moment(-20)}
+    state.holds("team-b", "grown", {"cpu": ("2", "default")}, cluster_queue="a", status={"resize": resize})
+    state.waits("team-a", "train", {"cpu": "2"})
+    async with served(state) as page:
+        (whole,) = (await outlook(page, ADMIN))["blocking"]
+        assert (whole["name"], whole["extra"], whole["ends"]) == ("grown", 1, None)
+        (mine,) = (await outlook(page, TENANT))["blocking"]
+        assert (mine["name"], mine["extra"]) == (None, 0)
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ A refusal (`admitter.engine.refusal`) is what is written down, and stays true wh
 describes one moment: what is free, what each limit cuts, what is ahead, what would have to end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from admitter.engine.explain.blocking import BlockingWorkloads
 from admitter.engine.flavors.assigner import Proposal, Ways
 from admitter.engine.flavors.partial_admission import fewest
-from admitter.engine.model import FlavorResource, PodSet, Workload
+from admitter.engine.model import FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import search
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.extras import Part
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
 from admitter.engine.state import EngineState
@@ -68,6 +69,8 @@ class Explanation:
     blocking: tuple[str, ...]
     # whether `evictable` and `blocking` were looked for to the end; if not, both are empty
     sought: bool = True
+    # the pod sets of which extra pods, or replicas, end before it starts, and how many
+    shrinking: tuple[tuple[Part, int], ...] = ()
 
 
 class RefusalExplainer:
@@ -103,7 +106,7 @@ class RefusalExplainer:
         )
 
     def explain_pending_reservation(self, workload: Workload) -> Explanation:
-        """Explain a preemptor with a pending reservation: it waits for the end of its victims."""
+        """Explain a preemptor with a pending reservation: its victims and extra pods have to end."""
         ledger, queue = self._state.ledger, self._state.tree.queues[workload.queue]
         root = self._state.tree.root(queue.name)
         self._state.renew_claims(root)
@@ -111,8 +114,24 @@ class RefusalExplainer:
         holders = [r.holder for name in names for r in ledger.reservations(name)]
         victims = tuple(sorted(uid for uid in holders if ledger.preemptor(uid) == workload.uid))
         return Explanation(
-            workload, Refusal(Reason.PREEMPTING, queue.name), *self._tried(workload, queue), 0, (), victims
+            workload,
+            Refusal(Reason.PREEMPTING, queue.name),
+            *self._tried(workload, queue),
+            0,
+            (),
+            victims,
+            shrinking=tuple(self._shrinking(ledger.pending_reservations[workload.uid].usage, names)),
         )
+
+    def _shrinking(self, usage: Usage, names: Iterable[str]) -> Iterator[tuple[Part, int]]:
+        """What loses extra pods, in some queues, that use what a preemptor asks for."""
+        extras, asked = self._state.ledger.extras, {key for key, amount in usage if amount}
+        for part in extras.granted(names):
+            extra = extras.get(*part)
+            if extra is None or extra.kept == extra.granted:
+                continue
+            if any(key in asked for key, amount in extra.each if amount):
+                yield part, extra.granted - extra.kept
 
     def _tried(self, workload: Workload, queue: Queue) -> tuple[_ByPodSet[Amounts], _ByPodSet[FlavorRefusal]]:
         """For each pod set, the flavors that suit it, and why others do not."""

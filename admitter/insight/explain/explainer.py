@@ -53,6 +53,9 @@ class Other:
     ends: float | None = None  # when it is expected to end, in seconds since the epoch; None: unknown
     not_evicted: str = ""  # why it is not evicted for this one; empty if it could be
     unproven: bool = False  # whether its end is known from its unproven stated runtime only
+    # how many of its extra pods, or replicas of a pod set, have to end, while it goes on; 0: all of it has to
+    extra: int = 0
+    pod_set: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,9 @@ class Explainer:
             yield _nearest(target, known)
 
     def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
-        """The blocking workloads, by expected end."""
+        """The workloads of which extra pods have to end, then the blocking ones, by expected end."""
+        for (uid, pod_set), count in explained.shrinking:
+            yield replace(self._other(uid), ends=None, extra=count, pod_set=pod_set)
         kept = (uid for uid in explained.blocking if uid not in explained.evictable)
         why = {uid: reason_not_evicted(uid, competing, self._snapshot.engine) for uid in kept}
         found = (self._other(uid, why.get(uid, "")) for uid in explained.blocking)

@@ -190,6 +190,10 @@ def would_let_in(answer: Answer, now: float) -> Iterator[str]:
 
 
 def _other(other: Other, now: float, *, preempting: bool) -> str:
+    if other.extra:
+        noun, of = ("replica", f" ({other.pod_set})") if other.pod_set else ("pod", "")
+        ending = f"{other.extra} extra {noun}{'s' if other.extra > 1 else ''}"
+        return f"{ending} of {'/'.join(other.key)}{of}, which goes on"
     ends = f", expected to end {within(other.ends - now)}" if other.ends is not None else ""
     not_evicted = f"; not evicted: {other.not_evicted}" if other.not_evicted and not preempting else ""
     word = " by its own word" if ends and other.unproven else ""

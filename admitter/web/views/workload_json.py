@@ -280,6 +280,8 @@ def _other_json(other: Other) -> Json:
         "ends": other.ends,
         "unproven": other.unproven,
         "notEvicted": other.not_evicted or None,
+        "extra": other.extra,
+        "podSet": other.pod_set,
     }
 
 

@@ -575,6 +575,8 @@ export const words = {
       orLater: "or later",
       unproven: "by its own word",
       notEvicted: (why) => `– not evicted: ${why}`,
+      extra: (count, podSet) =>
+        `${podSet ? `${counted(count, "extra replica", "extra replicas")} of ${podSet}` : counted(count, "extra pod", "extra pods")}; it goes on`,
     },
     life: {
       title: "What has happened",

@@ -41,6 +41,7 @@ export function Outlook({ answer, outlook }) {
 }
 
 function endOf(each, now) {
+  if (each.extra > 0) return said.extra(each.extra, each.podSet);
   if (each.ends === null) return said.unknownEnd;
   const when = each.ends <= now ? said.anyMoment : said.endsAt(near(each.ends, now), span(each.ends - now));
   return each.unproven ? `${when} ${said.unproven}` : when;
