@@ -51,19 +51,7 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
     for (holder, part), extra in ledger.extras:
         yield commands.SetExtra(holder, extra, part)
     yield from _recorded(ledger, reservations)
-    for kept in ledger.pending_reservations.values():
-        yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name
-    for each in reservations:
-        uid = ledger.preemptor(each.holder)
-        reserved = ledger.pending_reservations.get(uid) if uid is not None else None
-        if reserved is not None:
-            pending = ledger.is_eviction_pending(each.holder)
-            yield commands.Evict(each.holder, reserved.workload, reserved.admission, pending)
-        elif uid is not None:  # its reservation was given up, or used: its victims are evicted all the same
-            uid = uid if ledger.displacements.preemptor(each.holder) is not None else ""
-            gone = Workload(uid, each.queue, 0, 0.0, ())
-            yield commands.Evict(each.holder, gone, Admission(each.queue, ()), False)
-            yield commands.Withdraw(uid)
+    yield from _evicting(ledger, reservations)
     yield from _begun(ledger, reservations)
     for victim, preemptor in ledger.displacements:
         if ledger.held(victim) is None:
@@ -71,6 +59,33 @@ def _held(state: EngineState) -> Iterator[commands.Command]:
     gained = state.returned.gained
     for uid in sorted({preemptor for _, preemptor in ledger.displacements} | gained):
         yield commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid)
+
+
+def _evicting(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[commands.Command]:
+    """Evictions, and pending reservations."""
+    victims = [(each, uid) for each in reservations if (uid := ledger.preemptor(each.holder)) is not None]
+    lost = {each.holder for each, _ in victims if ledger.displacements.preemptor(each.holder) is None}
+    for each, uid in victims:
+        if each.holder in lost:  # its preemptor lost that reservation; what it may have now is another one
+            yield from _evicted_for_none(each, uid if ledger.held(uid) is None else "")
+    for kept in ledger.pending_reservations.values():
+        yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name
+    for each, uid in victims:
+        if each.holder in lost:
+            continue
+        reserved = ledger.pending_reservations.get(uid)
+        if reserved is not None:
+            pending = ledger.is_eviction_pending(each.holder)
+            yield commands.Evict(each.holder, reserved.workload, reserved.admission, pending)
+        else:  # its preemptor has been admitted: the victim goes all the same
+            yield from _evicted_for_none(each, uid)
+
+
+def _evicted_for_none(victim: Reservation, uid: str) -> Iterator[commands.Command]:
+    """Evict a victim for a workload that has no pending reservation."""
+    gone = Workload(uid, victim.queue, 0, 0.0, ())
+    yield commands.Evict(victim.holder, gone, Admission(victim.queue, ()), False)
+    yield commands.Withdraw(uid)
 
 
 def _recorded(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[commands.Command]:

@@ -195,6 +195,7 @@ class Quotas(RuleBasedStateMachine):
         plan = self.engine.cycle(self.now)
         assert [w.uid for w, _ in plan.admissions] == [w.uid for w, _ in expected.admissions]
         assert preempting(plan) == preempting(expected), "parked ones would decide otherwise"
+        assert plan.planned == expected.planned, "nothing else has a place"
         alone = not plan.admissions and len(plan.planned) == 1 and not plan.taken_over
         for workload, admission in plan.admissions:
             self.waiting.pop(workload.uid, None)

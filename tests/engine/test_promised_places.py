@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from admitter.engine.commands import Define, Release, StartEviction, Submit
+from admitter.engine.commands import Define, Release, StartEviction, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.refusal import Reason
@@ -229,3 +229,18 @@ def test_a_place_passes_on_although_something_is_free_that_an_owner_claims() -> 
     plan = made.cycle(7)
     assert {uid: [each.uid for each in lost] for uid, lost in plan.taken_over.items()} == {"high": ["low"]}
     assert ("high" in plan.planned, made.waits("low")) == (True, True)
+
+
+def test_a_place_passes_on_once_the_queue_is_within_its_own_with_that() -> None:
+    """2 CPUs are too few for `high`; with the 3 of `low` it is within what its queue owns."""
+    made = engine(DEFAULT, cpus("one", "8", RECLAIM), cpus("lends", "3"))
+    running(made, "stays", 3, "lends")
+    running(made, "v", 8, "lends", since=1)
+    for priority, (uid, cpu) in enumerate([("low", 3), ("mid", 3), ("gone", 2)]):
+        asks(made, uid, cpu, "one", priority=priority, created=1)
+    assert evicted(made.cycle(60)) == {"v": "gone"}
+    asks(made, "high", 4, "one", priority=1, created=3)
+    assert made.cycle(61).planned == {}
+    made.apply(Withdraw("gone"))
+    plan = made.cycle(62)
+    assert {uid: [each.uid for each in lost] for uid, lost in plan.taken_over.items()} == {"high": ["low"]}

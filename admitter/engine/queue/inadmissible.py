@@ -5,7 +5,7 @@ can't fit, whatever else comes and goes: what others take in the meantime only a
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 
@@ -52,7 +52,8 @@ class InadmissibleClasses:
         members.unsearched = bool(outlook.withheld)
         if simple:
             needs = [Need(*need, self._book.cell(queue.name, need[0])) for need in keys.items()]
-            shortfalls = _shortfalls(needs, outlook.evictable)
+            held = self._held_by_lesser(head)  # which it may take over
+            shortfalls = _shortfalls(needs, outlook.evictable, held)
             members.share = outlook.share
             if outlook.barred and len({resource for (_, resource), _, _ in needs}) == 1:
                 members.needs = needs  # of each flavor the same: with one of them it may fit
@@ -105,7 +106,7 @@ class InadmissibleClasses:
                 (withheld if claimed else taken).append((key, amount))
             elif found is not Look.FITS:
                 found = Look.BORROWS if cell.borrows(amount) else Look.FITS
-        if lacking and self.is_entitled(members.queue, needs):
+        if lacking and self.may_take(members):
             return Look.UNSURE
         if found is Look.SHORT:
             if members.unsearched and self.claim_blocked.may_evict(members, taken):
@@ -116,7 +117,27 @@ class InadmissibleClasses:
                 self.claim_blocked.keep(members)
         return found
 
-    def is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
+    def may_take(self, members: EquivalenceClass) -> bool:
+        """Whether the first of a class may take from others, or over, some of what it needs."""
+        return self._is_entitled(members.queue, members.needs) or self._may_take_over(members)
+
+    def _may_take_over(self, members: EquivalenceClass) -> bool:
+        """Whether its queue would be within its own quota with it in the place of less important ones."""
+        head = members.head()
+        held = self._held_by_lesser(head) if head is not None else {}
+        return bool(held) and any(
+            not cell.borrows(amount - held.get(key, 0)) for key, amount, cell in members.needs
+        )
+
+    def _held_by_lesser(self, workload: Workload) -> Mapping[FlavorResource, int]:
+        """What pending reservations of less important ones of its queue come to."""
+        held = Counter[FlavorResource]()
+        for pending in self._ledger.pending_in(workload.queue):
+            if pending.workload.priority < workload.priority:
+                held.update(dict(pending.usage))
+        return held
+
+    def _is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
         """Whether with some of what is needed a queue would be within what it may take from others."""
         policy = self._tree.queues[queue].preemption
         if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
@@ -154,7 +175,10 @@ class InadmissibleClasses:
 
 
 def _shortfalls(
-    needs: Iterable[Need], evictable: Mapping[FlavorResource, int]
+    needs: Iterable[Need], evictable: Mapping[FlavorResource, int], held: Mapping[FlavorResource, int]
 ) -> list[tuple[FlavorResource, int]]:
     """How much of each flavor and resource has to be freed at least."""
-    return [(key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0))) for key, amount, cell in needs]
+    return [
+        (key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0) - held.get(key, 0)))
+        for key, amount, cell in needs
+    ]

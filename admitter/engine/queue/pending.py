@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape, requeue_all
+from admitter.engine.queue.equivalence import EquivalenceClass, Rank, Shape, requeue_all
 from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import HOPELESS, Reason, Refusal
@@ -181,7 +181,7 @@ class PendingQueue:
         """Whether it is not known of all what they need."""
         return not all(members.needs for members in self._classes.values())
 
-    def requeue_entitled(self, entitled: Callable[[list[Need]], bool]) -> bool:
+    def requeue_entitled(self, entitled: Callable[[EquivalenceClass], bool]) -> bool:
         """Try the classes again that are entitled to what they need, or if that is unknown.
 
         Returns whether any class is to be tried, those included that were admissible.
@@ -190,7 +190,7 @@ class PendingQueue:
         for members in self._classes.values():
             if members.inadmissible is None:
                 found = True
-            elif not members.needs or entitled(members.needs):
+            elif not members.needs or entitled(members):
                 members.retry_as_known()
                 found = True
         return found

@@ -64,25 +64,24 @@ class Selection:
     def entitled(self, event: events.UsageShrank) -> set[str]:
         """Of the queue what is within its own or its guaranteed share now, and so may take that back.
 
-        Only where the queue may take from others: in itself rank decides, whatever it uses. Where namespaces
-        share it, of those that use less whatever waits.
+        Only where the queue may take from others, or pending reservations of its own may be taken over: in
+        itself rank decides, whatever it uses. Where namespaces share it, of those that use less whatever
+        waits.
         """
         pending, owner = self.pending.get(event.queue), self.tree.queues.get(event.queue)
-        if pending is None or owner is None or not owner.preemption.allowed:
+        promised = event.queue in self.ledger.queues_with_pending
+        if pending is None or owner is None or not (owner.preemption.allowed or promised):
             return set()
         policy = owner.preemption
-        takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
+        takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER or promised
         if not isinstance(pending, PendingByNamespace):
-            found = takes and self._requeue_entitled(event.queue, pending)
+            found = takes and pending.requeue_entitled(self.inadmissible.may_take)
         elif takes:
             pending.requeue()
             found = True
         else:
             found = pending.requeue_shrunk()
         return {event.queue} if found else set()
-
-    def _requeue_entitled(self, queue: str, pending: PendingQueue) -> bool:
-        return pending.requeue_entitled(partial(self.inadmissible.is_entitled, queue))
 
     def on_smaller_side(self, event: events.UsageShrank) -> set[str]:
         """With fair sharing, on the queue's side of the root all that preempts: its share is smaller now."""
@@ -154,7 +153,7 @@ class Selection:
             return names
         for name in by_share & self.pending.keys():
             pending = self.pending[name]
-            if (pending.unsure or larger()) and self._requeue_entitled(name, pending):
+            if (pending.unsure or larger()) and pending.requeue_entitled(self.inadmissible.may_take):
                 names.add(name)
         return names | self._requeue_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
