@@ -52,11 +52,14 @@ class Journal:
             self._left -= len(line)
             self._guarded(lambda: file.write(line))
 
-    def decided(self, state: Callable[[], Iterable[Call]]) -> None:
-        """A cycle is over: what was written is handed to the system, and if the file is full, one begins."""
+    def decided(self, state: Callable[[], Iterable[Call]] | None) -> None:
+        """A cycle is over: what was written is handed to the system, and if the file is full, one begins.
+
+        `state` tells what the engine knows. None: the engine has not settled, and none begins yet.
+        """
         if self._file is not None:
             self._guarded(self._file.flush)
-            if self._left <= 0:
+            if self._left <= 0 and state is not None:
                 self.begin(state())
 
     def close(self) -> None:

@@ -26,7 +26,11 @@ class Recorder:
         """Write a cycle; if the file is full, another one begins with what the engine knows by now."""
         if self._decides:
             self._journal.write(Cycle(now, _looks(asked)), plan_record(plan))
-            self._journal.decided(lambda: chain(known(state), [settled(state, now, asked)]))
+            # A cancelled eviction may cast doubt on reservations. The next cycle looks at these: no file
+            # begins before that.
+            self._journal.decided(
+                None if state.doubtful else lambda: chain(known(state), [settled(state, now, asked)])
+            )
 
     def resumed(self, asked: AskedRoots, state: EngineState) -> None:
         """Write which trees are looked at; a file begins where the engine begins to decide."""

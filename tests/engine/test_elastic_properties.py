@@ -325,11 +325,16 @@ class Quotas(RuleBasedStateMachine):
             assert admission.pool == POOL
             made.apply(Reserve(uid, admission, workload, since))
             self.tell_pods(made, uid)
+        displacements = self.engine.ledger.displacements
+        for victim, preemptor in self.evicted.items():
+            if displacements.preemptor(victim) is None:  # its preemptor lost that place
+                made.ledger.evict(victim, preemptor)
+                made.ledger.displacements.end(victim)
         for uid, (workload, admission) in self.promised.items():
-            for victim in [v for v, preemptor in self.evicted.items() if preemptor == uid] or [""]:
+            for victim in displacements.victims(uid) or [""]:
                 made.apply(Evict(victim, workload, admission, pending=victim in self.told))
         for victim, preemptor in self.evicted.items():
-            if preemptor not in self.promised and self.engine.ledger.evicting(victim):
+            if preemptor not in self.promised and displacements.preemptor(victim) is not None:
                 made.ledger.evict(victim, preemptor)
         for victim, preemptor in self.engine.ledger.displacements:
             made.apply(Displace(victim, preemptor))

@@ -6,7 +6,7 @@ asks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.preemption.context import PreemptionContext
@@ -112,6 +112,11 @@ class ClaimBlocked:
         if not self._bound.get(root):
             self._bound.pop(root, None)
         return names
+
+    def lost_by(self, members: EquivalenceClass) -> Iterator[tuple[FlavorResource, int]]:
+        """What an inadmissible class has no room for any more; with fewer pods it may lack something else."""
+        wanted = self._tracked.get(self._tree.root(members.queue), {}).get(members, ())
+        return (each for each in wanted if not self._has_room(members.queue, *each))
 
     def may_evict(self, members: EquivalenceClass, wanted: Iterable[tuple[FlavorResource, int]]) -> bool:
         """Whether an inadmissible class may evict something for any of what it asks for; at a glance."""

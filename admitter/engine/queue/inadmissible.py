@@ -109,7 +109,9 @@ class InadmissibleClasses:
         if lacking and self.may_take(members):
             return Look.UNSURE
         if found is Look.SHORT:
-            if members.unsearched and self.claim_blocked.may_evict(members, taken):
+            if members.unsearched and self.claim_blocked.may_evict(
+                members, (*taken, *self.claim_blocked.lost_by(members))
+            ):
                 return Look.UNSURE  # it has not even room beside claims any more
             members.mark_inadmissible_again(lacking)
             if withheld:
