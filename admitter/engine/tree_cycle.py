@@ -264,7 +264,7 @@ class TreeCycle:
         first = pending.ahead_of(workload) if pending is not None else None
         if pending is None or first is None:
             return
-        if pending.class_of(first).inadmissible is not None:
+        if pending.class_of(first).refusal is not None:  # as it was tried last
             rule = Passing.BEST_EFFORT
         elif self._tree.queues[workload.queue].by_namespace:
             rule = Passing.NAMESPACE_SHARE

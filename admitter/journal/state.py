@@ -41,7 +41,7 @@ def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> 
 def _held(state: EngineState) -> Iterator[commands.Command]:
     """Reservations, evictions and pending reservations."""
     ledger = state.ledger
-    reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
+    reservations = [each for name in ledger.holding for each in ledger.reservations(name)]
     for each in reservations:
         checkpoint = state.checkpoints.said(each.holder, each.checkpoint)
         told = (each.admission, each.workload, each.since, each.namespace, checkpoint)

@@ -135,12 +135,15 @@ class Crew:
         there: its pods that have not ended, by UID.
         succeeded: the UIDs of those that have succeeded.
         kept: of these, those that are still there, so that they can't be forgotten.
+        rewritten: the UIDs of those that had ended otherwise before they were said to have succeeded: by what
+            stands in for a kubelet, after a user let them fail. They may count as either.
         crowded: when it last had more pods than it may have, in seconds.
     """
 
     there: dict[str, PodFact] = field(default_factory=dict)
     succeeded: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
+    rewritten: set[str] = field(default_factory=set)
     crowded: float | None = None
 
 
@@ -217,7 +220,8 @@ class Starts:
     def _pod(self, uid: str, fact: PodFact, moment: Moment) -> None:
         before = self._pods.get(uid)
         if before is not None and not before.live:
-            # no kubelet changes how a pod has ended; what stands in for one may, after a user let it fail
+            if fact.succeeded and not before.succeeded:
+                self._crews[fact.crew].rewritten.add(uid)
             fact = replace(fact, live=False, succeeded=before.succeeded)
         self._pods[uid] = fact
         crew = self._crews[fact.crew]
@@ -277,7 +281,7 @@ class Starts:
         claim = self._claims.get(pod.workload)
         if claim is None or claim.places is None:
             return
-        if not pod.size - len(crew.succeeded) <= claim.places <= pod.size:
+        if not pod.size - len(crew.succeeded | crew.rewritten) <= claim.places <= pod.size:
             words = f"pod {pod.name} was started on {claim.places} places, and its group has {pod.size} pods"
             self._find(moment, f"{words}, of which {len(crew.succeeded)} have succeeded")
 

@@ -164,6 +164,22 @@ def test_a_pod_that_has_failed_does_not_succeed_any_more(history: History) -> No
     assert not history.starts.is_done("pods-a", "tune")
 
 
+def test_a_pod_that_failed_and_is_said_to_have_succeeded_may_count_as_either(history: History) -> None:
+    history.started()
+    history.pod(0, "failed")
+    history.pod(0, "succeeded")
+    history.pod(1, "failed")
+    history.claim(None)
+    for number in (2, 3):
+        history.pod(number, "gated")
+    history.claim(1)
+    history.pod(2, "runs")
+    assert not history.starts.findings
+    history.claim(0)
+    history.pod(3, "runs")
+    assert "was started on 0 places, and its group has 2 pods" in history.found
+
+
 def test_one_that_succeeded_and_was_deleted_may_be_forgotten(history: History) -> None:
     history.started()
     history.pod(0, "succeeded")

@@ -211,6 +211,11 @@ class Ledger:
         return list(self._in_queue.get(queue, {}).values())
 
     @property
+    def holding(self) -> list[str]:
+        """The queues in which anything is reserved, also those that are not defined."""
+        return sorted(self._in_queue)
+
+    @property
     def queues_with_pending(self) -> Mapping[str, object]:
         return self._pending_in
 

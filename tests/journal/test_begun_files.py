@@ -1,11 +1,11 @@
-"""Files of a journal that begin while evictions are under way or cast doubt on places."""
+"""Files of a journal that begin while evictions end, places are in doubt, or queues are not defined."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from admitter.engine.commands import CancelEviction, Release, Submit
+from admitter.engine.commands import CancelEviction, Define, Release, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, VictimTerms
@@ -67,6 +67,19 @@ def test_no_file_begins_before_a_cancelled_eviction_has_been_thought_through(tmp
         assert len(files(tmp_path)) == 1
         made.apply(Submit(replace(_held(made, "p"), uid="next")))
         made.cycle(62)
+    assert len(files(tmp_path)) == 2
+
+
+def test_what_is_held_in_a_queue_without_a_definition_is_told(tmp_path: Path) -> None:
+    with recorded(tmp_path, cpus("one", "4", parent="")) as (made, journal):
+        running(made, "known", 1, "one")
+        running(made, "early", 3, "later")
+        journal._left = 0
+        made.cycle(60)
+        made.apply(Define((cpus("later", "4", parent=""),)))
+        for uid in ("fits", "waits"):
+            asks(made, uid, 1, "later")
+        assert admitted(made.cycle(61)) == ["fits"]
     assert len(files(tmp_path)) == 2
 
 
