@@ -43,10 +43,14 @@ UNITS: Final = {
     "pictures": "pictures",
     "streams": "streams",
     "sessions": "sessions",
-    "heap_mb": "MB of JavaScript heap",
+    "heap_mb": "MB of JavaScript heap, with compiled code",
+    "data_mb": "MB of data in JavaScript",
     "nodes": "DOM nodes",
 }
-MEMORY: Final = ("resident_mb", "blocks", "objects", "heap_mb", "nodes")
+MEMORY: Final = ("resident_mb", "blocks", "objects", "data_mb", "nodes")
+"""What may not grow. The heap of JavaScript may: for long, the browser compiles more of the page's code."""
+NO_DATA: Final = frozenset(("code", "native", "hidden", "synthetic"))
+"""Types of nodes of a heap snapshot that are the browser's own."""
 
 
 def held() -> Json:
@@ -73,6 +77,21 @@ async def held_by(tab: Tab) -> Json:
     return {"heap_mb": round(found["JSHeapUsedSize"] / 1e6, 2), "nodes": int(found["Nodes"])}
 
 
+async def data_of(tab: Tab) -> Json:
+    """How much of that is the page's own: objects, arrays, texts and functions, by a heap snapshot."""
+    devtools, chunks = await tab.context.new_cdp_session(tab), list[str]()
+    devtools.on("HeapProfiler.addHeapSnapshotChunk", lambda event: chunks.append(event["chunk"]))
+    await devtools.send("HeapProfiler.takeHeapSnapshot", {"reportProgress": False})
+    await devtools.detach()
+    found = json.loads("".join(chunks))
+    meta, nodes = found["snapshot"]["meta"], found["nodes"]
+    fields = meta["node_fields"]
+    types = meta["node_types"][fields.index("type")]
+    kinds, sizes = (nodes[fields.index(name) :: len(fields)] for name in ("type", "self_size"))
+    own = sum(size for kind, size in zip(kinds, sizes, strict=True) if types[kind] not in NO_DATA)
+    return {"data_mb": round(own / 1e6, 3)}
+
+
 async def _top(turnover: Turnover, rounds: int, note: Note) -> None:
     async def done(number: int) -> None:
         if number in _marks(rounds):
@@ -94,7 +113,7 @@ async def _page(turnover: Turnover, rounds: int, note: Note) -> None:
     async def done(number: int, tabs: dict[str, Tab]) -> None:
         if number in _marks(rounds):
             for name, tab in tabs.items():
-                note(number, f"admitter web, the page: {name}", await held_by(tab))
+                note(number, f"admitter web, the page: {name}", await held_by(tab) | await data_of(tab))
 
     if CHROMIUM is None:
         sys.exit(HOW)

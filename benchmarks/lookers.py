@@ -35,6 +35,8 @@ from admitter.web.stage import Stage
 from benchmarks.turnover import GUESTS, Json, Turnover
 
 ADMIN: Final = "admin"
+PATIENCE_MS: Final = 300_000
+"""A machine that does other work as well draws a round late."""
 SELDOM: Final = 20
 """Every so many rounds something is done that takes long: an explanation, estimates of starts."""
 MINUTE: Final = 60
@@ -263,5 +265,5 @@ async def in_a_browser(
 async def _drawn(tab: Tab, now: float) -> None:
     """Wait until a tab shows a moment."""
     shows = "now => Number(document.querySelector('.state')?.dataset.taken) === now"
-    handle = await tab.wait_for_function(shows, arg=now, polling=10)
+    handle = await tab.wait_for_function(shows, arg=now, polling=10, timeout=PATIENCE_MS)
     await handle.dispose()  # else the tab would keep it
