@@ -26,7 +26,8 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   the queue may take from others grows even if what was freed is gone again at once.
     #   Example: `a` owns 4 and uses all 8 of its cohort; a Job of 4 waits in it. One of 1 ends: 1 < 4, and
     #   7 + 4 is beyond its own, so nothing is tried. Six more end, each followed by one of `b`, and then the
-    #   last: `a` uses 0, so its Job reclaims 3, though only 1 is free.
+    #   last: `a` uses 0, so its Job reclaims 3, though only 1 is free. In the same way it takes over a
+    #   pending reservation of its queue, once the queue is within its own with the Job in that place.
     events.UsageShrank: (
         Selection.with_room,
         Selection.entitled,
