@@ -48,7 +48,7 @@ UNITS: Final = {
     "nodes": "DOM nodes",
 }
 MEMORY: Final = ("resident_mb", "blocks", "objects", "data_mb", "nodes")
-"""What may not grow. The heap of JavaScript may: for long, the browser compiles more of the page's code."""
+"""What may not grow. The heap of JavaScript has also what the browser keeps of its own, as compiled code."""
 NO_DATA: Final = frozenset(("code", "native", "hidden", "synthetic"))
 """Types of nodes of a heap snapshot that are the browser's own."""
 

@@ -16,6 +16,7 @@ from admitter.engine.preemption.search import Outlook, search
 from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation
+from admitter.engine.quota.lesser import lesser_reservations
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
 
@@ -115,7 +116,7 @@ class Nominator:
         self, workload: Workload, queue: Queue, outlook: Outlook, *, takes_over: bool = True
     ) -> Nomination | Refusal:
         """What exactly so many pods get, if need be by preemption; what comes to nothing is noted."""
-        lesser = self._lesser(workload, queue) if takes_over else []
+        lesser = lesser_reservations(self._state.ledger, workload, queue) if takes_over else []
         if lesser:
             now = self._state.assigner.assign(workload, queue)
             if isinstance(now, Proposal) and not now.preempting:
@@ -148,23 +149,6 @@ class Nominator:
     def _by_preemption(self, workload: Workload, queue: Queue, outlook: Outlook) -> Nomination | None:
         outcome = self._whole(workload, queue, outlook)
         return outcome if isinstance(outcome, Nomination) else None
-
-    def _lesser(self, workload: Workload, queue: Queue) -> list[PendingReservation]:
-        """Pending reservations of less important workloads of a workload's queue, the least first.
-
-        Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
-        evicts nothing that could come back (docs/design/preemption.md).
-        """
-        reservations = self._state.ledger.pending_in(queue.name)
-        if not reservations or self._state.ledger.is_displaced(workload.uid):
-            return []
-        reservations = [
-            pending
-            for pending in reservations
-            if pending.workload.priority < workload.priority
-            and (not queue.by_namespace or pending.namespace == workload.namespace)
-        ]
-        return sorted(reservations, key=lambda pending: pending.workload.rank, reverse=True)
 
     def _taking_over(
         self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]

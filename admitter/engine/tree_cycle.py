@@ -257,14 +257,19 @@ class TreeCycle:
         self._taken[workload.uid] = usage
         self._renewal.due = self._renew
 
-    def _admit(self, workload: Workload, admission: Admission) -> None:
-        """Record the admission, and the workload of its queue that it passes."""
+    def _admit(self, workload: Workload, admission: Admission, *, promised: bool = False) -> None:
+        """Record the admission, and the workload of its queue that it passes.
+
+        Where the place was `promised`, it counts how that one was tried last: what is to be tried again has
+        not had its turn yet.
+        """
         self._plan.admissions.append((workload, admission))
         pending = self._state.pending.get(workload.queue)
         first = pending.ahead_of(workload) if pending is not None else None
         if pending is None or first is None:
             return
-        if pending.class_of(first).refusal is not None:  # as it was tried last
+        passed = pending.class_of(first)
+        if (passed.refusal if promised else passed.inadmissible) is not None:
             rule = Passing.BEST_EFFORT
         elif self._tree.queues[workload.queue].by_namespace:
             rule = Passing.NAMESPACE_SHARE
@@ -348,7 +353,7 @@ class TreeCycle:
                 workload = pending.workload
                 ledger.drop_pending(workload.uid)
                 ledger.reserve(Reservation(workload.uid, pending.admission, workload, self._now))
-                self._admit(workload, pending.admission)
+                self._admit(workload, pending.admission, promised=True)
                 requeued.add(workload.queue)
                 cancelled = ledger.cancel_pending_evictions(workload.uid)  # admitted early, it needs none
                 if cancelled:

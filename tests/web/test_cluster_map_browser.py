@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 FIRST, SECOND = Position(x=20, y=40), Position(x=76, y=40)
 """Points in the first cells of a small cluster's map, below the name of their zone."""
 MOST_MS = 100.0
-"""By so much a machine with other work may be slower."""
+"""Of the main thread at once, at an update."""
 
 
 def cells(tab: Page, flavor: str = "a100") -> Locator:

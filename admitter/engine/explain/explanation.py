@@ -124,11 +124,11 @@ class RefusalExplainer:
         )
 
     def _shrinking(self, usage: Usage, names: Iterable[str]) -> Iterator[tuple[Part, int]]:
-        """What loses extra pods, in some queues, that use what a preemptor asks for."""
-        extras, asked = self._state.ledger.extras, {key for key, amount in usage if amount}
-        for part in extras.granted(names):
-            extra = extras.get(*part)
-            if extra is None or extra.kept == extra.granted:
+        """What goes on, in some queues, without extra pods that use what a preemptor asks for."""
+        ledger, asked = self._state.ledger, {key for key, amount in usage if amount}
+        for part in ledger.extras.granted(names):
+            extra = ledger.extras.get(*part)
+            if extra is None or extra.kept == extra.granted or ledger.evicting(part[0]):
                 continue
             if any(key in asked for key, amount in extra.each if amount):
                 yield part, extra.granted - extra.kept

@@ -19,6 +19,7 @@ from admitter.engine.queue.claim_blocked import ClaimBlocked
 from admitter.engine.queue.equivalence import EquivalenceClass, FreedQuota, Need
 from admitter.engine.quota.fair_shares import NO_SHARE
 from admitter.engine.quota.ledger import Ledger
+from admitter.engine.quota.lesser import lesser_reservations
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.refusal import Reason, Refusal
 
@@ -52,7 +53,7 @@ class InadmissibleClasses:
         members.unsearched = bool(outlook.withheld)
         if simple:
             needs = [Need(*need, self._book.cell(queue.name, need[0])) for need in keys.items()]
-            held = self._held_by_lesser(head)  # which it may take over
+            held = self._held_by_lesser(head, queue)
             shortfalls = _shortfalls(needs, outlook.evictable, held)
             members.share = outlook.share
             if outlook.barred and len({resource for (_, resource), _, _ in needs}) == 1:
@@ -126,17 +127,16 @@ class InadmissibleClasses:
     def _may_take_over(self, members: EquivalenceClass) -> bool:
         """Whether its queue would be within its own quota with it in the place of less important ones."""
         head = members.head()
-        held = self._held_by_lesser(head) if head is not None else {}
+        held = self._held_by_lesser(head, self._tree.queues[members.queue]) if head is not None else {}
         return bool(held) and any(
             not cell.borrows(amount - held.get(key, 0)) for key, amount, cell in members.needs
         )
 
-    def _held_by_lesser(self, workload: Workload) -> Mapping[FlavorResource, int]:
-        """What pending reservations of less important ones of its queue come to."""
+    def _held_by_lesser(self, workload: Workload, queue: Queue) -> Mapping[FlavorResource, int]:
+        """What the pending reservations come to that it may take over."""
         held = Counter[FlavorResource]()
-        for pending in self._ledger.pending_in(workload.queue):
-            if pending.workload.priority < workload.priority:
-                held.update(dict(pending.usage))
+        for pending in lesser_reservations(self._ledger, workload, queue):
+            held.update(dict(pending.usage))
         return held
 
     def _is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
