@@ -21,6 +21,7 @@ from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.checkpoints import Checkpoints
 from admitter.engine.quota.ledger import Ledger, Reservation
+from admitter.engine.quota.reordered import Reordered
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.refusal import Refusal
 
@@ -50,8 +51,7 @@ class EngineState:
         self.checkpoints = Checkpoints()
         self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
         self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
-        # queues with other pods than before, and the UIDs that were over quota then
-        self.reordered: dict[str, list[str]] = {}
+        self.reordered = Reordered(self.tree, self.capacity)  # queues with other pods than before
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
         # UIDs of workloads that are displaced no longer though their places are still held
@@ -191,15 +191,12 @@ class EngineState:
 
     def reorder(self, queue: str) -> None:
         """The pods of a queue are about to be others: by their age others may be over quota."""
-        if queue not in self.reordered:
-            self.reordered[queue] = self.capacity.planned(queue).holders()
+        self.reordered.note(queue)
 
     def compare(self) -> None:
-        """Where others are over quota than before, others may be evicted: try preemptors again."""
-        reordered, self.reordered = self.reordered, {}
-        for queue, before in sorted(reordered.items()):
-            if self.capacity.planned(queue).holders() != before:
-                self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
+        """Where others are over quota, or in another order, others may be evicted: try preemptors again."""
+        for queue in self.reordered.compare():
+            self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
 
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, back-offs begin and end, and checkpoints begin to count.
