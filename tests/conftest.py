@@ -64,6 +64,8 @@ Those of policies have kinds of their own, the others start the only controllers
 """
 ALONE = ("own: ControlPlane", "vacant: Cluster")
 """Arguments of tests that share a cluster with the rest of their file."""
+MADE_ONCE = 'fixture(scope="module")'
+"""What a file of ring 1 has that makes something for all of its tests: it takes seconds."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -102,15 +104,17 @@ def _in_turn(items: list[pytest.Item]) -> Callable[[pytest.Item], tuple[float, i
 
 
 class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Gives workers one test after another, and all of a file at once if they share a cluster of its own."""
+    """Gives workers one test after another, and all of a file at once if they share what is made for it."""
 
     @cache  # noqa: B019 (there is one of it)
     def _scope(self, file: str) -> str:
-        name = Path(file).name
-        if name in LONGEST:
+        path = self.config.rootpath / file
+        text = path.read_text()
+        if path.parent.name not in RING_2:
+            return file if MADE_ONCE in text else ""
+        if path.name in LONGEST:
             return "longest"
-        text = (self.config.rootpath / file).read_text()
-        return group_of(name) or (file if any(each in text for each in ALONE) else "")
+        return group_of(path.name) or (file if any(each in text for each in ALONE) else "")
 
     def _split_scope(self, nodeid: str) -> str:
         return self._scope(nodeid.partition("::")[0]) or nodeid

@@ -33,7 +33,8 @@ _ATTEMPTS = 3
 _PATIENCE = 120
 """Seconds in which a component must become ready."""
 _TICK = 0.05
-_LESS_GARBAGE_COLLECTION = {"GOGC": "300"}  # it is a fifth of what the API server does
+_GARBAGE_COLLECTION = "GOGC"
+_LESS_OFTEN = "300"  # at 100 it is a fifth of what the API server does
 _PROCESSORS = "GOMAXPROCS"
 _GUARD_TICK = 0.2
 _PORT_TAKEN = "address already in use"
@@ -238,12 +239,14 @@ def _environment(name: str) -> dict[str, str]:
     """The environment of a component; the controller finds its modules as this process does.
 
     GOMAXPROCS holds for all programs in Go but the API server, for which the others wait: with one processor
-    each they take less of the machine, which matters where many control planes run.
+    each they take less of the machine, which matters where many control planes run. So does GOGC, for all.
     """
     if name == CONTROLLER:
         return dict(os.environ)
-    told = {_PROCESSORS: os.environ[_PROCESSORS]} if _PROCESSORS in os.environ else {}
-    return {"PATH": os.defpath, **_LESS_GARBAGE_COLLECTION, **(told if name != "kube-apiserver" else {})}
+    made = {"PATH": os.defpath, _GARBAGE_COLLECTION: os.environ.get(_GARBAGE_COLLECTION, _LESS_OFTEN)}
+    if name != "kube-apiserver" and _PROCESSORS in os.environ:
+        made[_PROCESSORS] = os.environ[_PROCESSORS]
+    return made
 
 
 if __name__ == "__main__":

@@ -128,12 +128,25 @@ def test_a_supervisor_that_can_not_start_says_why(folder: Path, monkeypatch: pyt
         ControlPlane.start(folder)
 
 
-def test_but_for_the_api_server_programs_use_as_many_processors_as_is_said(
-    assets: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("given", "of_etcd", "of_the_api_server"),
+    [({}, " 300", " 300"), ({"GOMAXPROCS": "1", "GOGC": "900"}, "1 900", " 900")],
+)
+def test_programs_use_as_many_processors_and_as_much_memory_as_is_said(
+    assets: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    of_etcd: str,
+    of_the_api_server: str,
 ) -> None:
-    monkeypatch.setenv("GOMAXPROCS", "1")
+    """But for the API server: that uses all processors."""
+    for name in ("GOMAXPROCS", "GOGC"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     for name in ("etcd", "kube-apiserver"):
-        write_program(assets / name, f'echo "processors: $GOMAXPROCS"; {HANGS}')
+        write_program(assets / name, f'echo "$GOMAXPROCS $GOGC"; {HANGS}')
     with started(*sandbox_command("up")) as process:
         logs = {name: folder / "logs" / f"{name}.log" for name in ("etcd", "kube-apiserver")}
         eventually(
@@ -141,8 +154,8 @@ def test_but_for_the_api_server_programs_use_as_many_processors_as_is_said(
         )
         process.send_signal(signal.SIGINT)
         process.communicate()
-        assert logs["etcd"].read_text() == "processors: 1\n"
-        assert logs["kube-apiserver"].read_text() == "processors: \n"
+        assert logs["etcd"].read_text() == f"{of_etcd}\n"
+        assert logs["kube-apiserver"].read_text() == f"{of_the_api_server}\n"
 
 
 @contextmanager

@@ -10,9 +10,18 @@ from tests.web.looks import kept_browser
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent.name == "web" and item.path.stem.endswith("_browser"):
+        if _in_browser(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-            item.add_marker(pytest.mark.usefixtures("_kept"))
+
+
+@pytest.fixture(autouse=True)
+def _shares_the_browser(request: pytest.FixtureRequest) -> None:
+    if _in_browser(request.node):
+        request.getfixturevalue("_kept")
+
+
+def _in_browser(item: pytest.Item) -> bool:
+    return item.path.parent.name == "web" and item.path.stem.endswith("_browser")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -31,8 +31,8 @@ SHOWN = """() => location.hash.length > 2
 """The view of a tab as its address has it after `#/`."""
 LOOKS = ((WIDE, "light"), (PHONE, "dark"))
 """Widths and schemes with which each view is looked at: each of both, and not both of all."""
-kept: list[Browser] = []
-"""The browser that is kept, if one is."""
+kept: dict[asyncio.AbstractEventLoop, Browser] = {}
+"""The browser that is kept, if one is, by the loop that it can be used in."""
 
 
 @asynccontextmanager
@@ -54,9 +54,10 @@ async def looking(
 
 @asynccontextmanager
 async def browser() -> AsyncIterator[Browser]:
-    """The browser that is kept for all tests, or else one of its own."""
-    if kept:
-        yield kept[0]
+    """The browser that is kept for all tests of this loop, or else one of its own."""
+    shared = kept.get(asyncio.get_running_loop())
+    if shared is not None:
+        yield shared
         return
     async with async_playwright() as playwright:
         yield await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -66,11 +67,11 @@ async def browser() -> AsyncIterator[Browser]:
 async def kept_browser() -> AsyncIterator[None]:
     """As long as it is open, users log in with one and the same browser, each for itself."""
     async with browser() as opened:
-        kept.append(opened)
+        kept[asyncio.get_running_loop()] = opened
         try:
             yield
         finally:
-            kept.remove(opened)
+            kept.clear()
 
 
 @asynccontextmanager
@@ -86,16 +87,18 @@ async def logged_in(
         timezone_id="UTC",
         permissions=["clipboard-read", "clipboard-write"],
     )
-    tab = await context.new_page()
-    tab.on("pageerror", lambda error: faults.append(str(error)))
-    tab.on("console", lambda said: faults.extend([said.text] if _is_fault(said) else []))
-    tab.on("request", lambda sent: faults.extend([] if sent.url.startswith(page.address) else [sent.url]))
-    await tab.goto(page.address)
-    await tab.get_by_label("A token").fill(token)
-    await tab.get_by_role("button", name="Log in").click()
-    await expect(tab.get_by_role("button", name="Log out")).to_be_visible()
-    yield tab
-    await context.close()
+    try:
+        tab = await context.new_page()
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("console", lambda said: faults.extend([said.text] if _is_fault(said) else []))
+        tab.on("request", lambda sent: faults.extend([] if sent.url.startswith(page.address) else [sent.url]))
+        await tab.goto(page.address)
+        await tab.get_by_label("A token").fill(token)
+        await tab.get_by_role("button", name="Log in").click()
+        await expect(tab.get_by_role("button", name="Log out")).to_be_visible()
+        yield tab
+    finally:
+        await context.close()
     assert faults == []
 
 
