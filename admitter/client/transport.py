@@ -10,7 +10,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
@@ -231,7 +231,13 @@ class HttpTransport(Transport):
 
 
 def _with(path: str, query: Mapping[str, str] | None) -> str:
-    return f"{path}?{urlencode(query)}" if query else path
+    return f"{path}?{_encoded(tuple(query.items()))}" if query else path
+
+
+@lru_cache(maxsize=64)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    """What follows the path; most calls have one of few."""
+    return urlencode(query)
 
 
 def _tls(configuration: "Configuration") -> ssl.SSLContext:

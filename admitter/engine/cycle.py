@@ -228,8 +228,7 @@ class Engine:
         made = Reservation(holder, admission, command.workload, command.since, command.namespace, checkpoint)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
-            self._state.amend(before, made)
-            return before != made or checkpoint != command.checkpoint
+            return self._state.amend(before, made) or checkpoint != command.checkpoint
         if self.ledger.extras:
             self.ledger.extras.doubtful.add(admission.queue)
         if before is not None and only_resized(before, made):

@@ -51,7 +51,9 @@ class EngineState:
         self.checkpoints = Checkpoints()
         self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
         self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
-        self.reordered = Reordered(self.tree, self.capacity)  # queues with other pods than before
+        self.reordered = Reordered(
+            self.tree, self.ledger, self.capacity
+        )  # queues with other pods than before
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
         # UIDs of workloads that are displaced no longer though their places are still held
@@ -177,8 +179,10 @@ class EngineState:
             names.update(*(self.requeue(event) for event in lessened))
         return names
 
-    def amend(self, before: Reservation, made: Reservation) -> None:
-        """Another workload, or another time, is known of what a holder has reserved."""
+    def amend(self, before: Reservation, made: Reservation) -> bool:
+        """Another workload, or another time, may be known of what a holder has reserved; returns whether."""
+        if before == made:
+            return False
         if before.since != made.since:
             self.reorder(made.queue)
         self.ledger.amend(made)
@@ -188,6 +192,7 @@ class EngineState:
             # it may be evicted now for another one, or sooner than others
             self.requeue(events.UsageGrew(made.queue, [key for key, _ in made.usage]))
             self.requeue(events.TermsChanged(made.queue))
+        return True
 
     def reorder(self, queue: str) -> None:
         """The pods of a queue are about to be others: by their age others may be over quota."""

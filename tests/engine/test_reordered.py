@@ -35,7 +35,7 @@ def give(made: Engine, born: Born) -> None:
 def differing(before: Born, after: Born) -> list[str]:
     """The quotas that are named when pods come and go."""
     made = over_quota(before)
-    reordered = Reordered(made.tree, made.capacity)
+    reordered = Reordered(made.tree, made.ledger, made.capacity)
     for uid in after:
         if before[uid] != after[uid]:
             reordered.note(uid[0])
