@@ -10,6 +10,7 @@ from admitter.engine.flavors.attempt import Combination, Wanted
 from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
+from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.limited import reached
 from admitter.engine.preemption.search import Outlook, search
@@ -121,7 +122,7 @@ class Nominator:
             now = self._state.assigner.assign(workload, queue)
             if isinstance(now, Proposal) and not now.preempting:
                 return Nomination(now)
-            taking = self._taking_over(workload, queue, lesser)
+            taking = self._taking_over(workload, queue, lesser, outlook)
             if taking is not None:
                 return taking
         glance = Glance(self._state.preemption, queue, workload)
@@ -151,12 +152,16 @@ class Nominator:
         return outcome if isinstance(outcome, Nomination) else None
 
     def _taking_over(
-        self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]
+        self,
+        workload: Workload,
+        queue: Queue,
+        reservations: Sequence[PendingReservation],
+        outlook: Outlook,
     ) -> Nomination | None:
         """What it could get without some pending reservations: the fewest and least that do; None: none do.
 
         What it gets is within its queue's own quota, or no more than these reservations: victims are not
-        evicted for more than before.
+        evicted for more than before. Nor are they for what relies on pending evictions for others.
         """
         ledger, taken = self._state.ledger, list(reservations)
         found: Nomination | None = None
@@ -174,12 +179,23 @@ class Nominator:
                 else:
                     proposal = fewer
             if proposal is not None and taken and _is_within(proposal, taken):
-                proposal.first = False
-                found = Nomination(proposal, places=tuple(taken))
+                if self._is_sure(queue, proposal, taken):
+                    proposal.first = False
+                    found = Nomination(proposal, places=tuple(taken))
+                else:
+                    outlook.bound = True
         finally:
             for reservation in taken:
                 ledger.add_pending(reservation.workload, reservation.admission)
         return found
+
+    def _is_sure(self, queue: Queue, proposal: Proposal, taken: Sequence[PendingReservation]) -> bool:
+        """Whether nothing was evicted for places in vain, if they pass on; they are out of the plan."""
+        ledger, preemptors = self._state.ledger, {pending.workload.uid for pending in taken}
+        if not any(ledger.displacements.victims(uid) for uid in preemptors):
+            return True
+        root = self._state.tree.root(queue.name)
+        return Demand(ledger, root, queue.name, tuple(proposal.usage.items())).is_sure(besides=preemptors)
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
         """Whether it fits without evictions, perhaps with fewer pods."""

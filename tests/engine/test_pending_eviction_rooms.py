@@ -65,6 +65,37 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
     assert sorted(admitted(told.cycle(13))) == ["p", "small"]
 
 
+@pytest.fixture
+def placed() -> Engine:
+    """`low` of `b` has the place of `v`, `t` was told to go for `p`, and `q` of `b` asks for more than `low`."""
+    lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
+    made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
+    running(made, "t", 4, "lends", since=1)
+    running(made, "v", 1, "b", since=2)
+    asks(made, "low", 1, "b", priority=1, created=9)
+    assert evicted(made.cycle(9)) == {"v": "low"}
+    asks(made, "p", 1, "a", created=10)
+    assert evicted(made.cycle(10)) == {"t": "p"}
+    asks(made, "q", 4, "b", priority=2, created=11)
+    assert made.cycle(11).taken_over == {}, "with what t leaves, and without low, there would be 4"
+    return made
+
+
+def test_a_place_does_not_pass_on_to_what_relies_on_room_that_may_stay_in_use(placed: Engine) -> None:
+    placed.apply(Withdraw("p"))
+    placed.apply(Release("v"))
+    assert admitted(placed.cycle(12)) == ["low"], "v went for it, and not in vain"
+
+
+def test_a_place_passes_on_once_that_room_is_sure(placed: Engine) -> None:
+    assert not placed.changed
+    placed.apply(StartEviction("t"))
+    assert [each.uid for each in placed.cycle(40).taken_over["q"]] == ["low"]
+    placed.apply(Release("t"))
+    placed.apply(Release("v"))
+    assert sorted(admitted(placed.cycle(41))) == ["p", "q"]
+
+
 def test_after_a_restart_it_is_the_same() -> None:
     """The same state, taken up: `t` was told for `p` before, and nothing else of `q`."""
     lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))

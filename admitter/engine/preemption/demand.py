@@ -1,6 +1,7 @@
 """What a preemptor asks for, and whether that fits while candidates are taken out of the plan."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.preemption.candidates import Candidate, Group, pools_of
@@ -89,12 +90,13 @@ class Demand:
                 candidate.move(-1)
         return not any(cell.fits_but_for_claims(amount) for _, cell, amount in self._wanted)
 
-    def is_sure(self) -> bool:
+    def is_sure(self, besides: AbstractSet[str] = frozenset()) -> bool:
         """Whether the preemptor fits even if pending evictions for others are cancelled in the end.
 
         Else its victims may end in vain: it waits until those evictions are over (docs/design/preemption.md).
+        Those for the preemptors `besides`, of which it takes over the places, are for it.
         """
-        rooms = self._ledger.rooms_of_pending_evictions(self.root)
+        rooms = self._ledger.rooms_of_pending_evictions(self.root, besides)
         cells = [
             (self._book.cell(queue, key), amount) for queue, usage in rooms for key, amount in usage if amount
         ]

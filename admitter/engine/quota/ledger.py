@@ -8,6 +8,7 @@ a limit, and the quota that an eviction frees goes to its preemptor.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -332,15 +333,17 @@ class Ledger:
         queues = ((holder, self._reservations[holder].queue) for holder in self._pending_evictions)
         return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
 
-    def rooms_of_pending_evictions(self, root: Node) -> list[tuple[str, Usage]]:
+    def rooms_of_pending_evictions(
+        self, root: Node, besides: AbstractSet[str] = frozenset()
+    ) -> list[tuple[str, Usage]]:
         """What counts as in use in a tree, beside planned use, where nothing is to be evicted in vain.
 
         A pending eviction makes room for its own preemptor alone: it is cancelled if that fits without, or is
         gone. So the larger one counts: the preemptor's reservation, or its victims where they are.
-        Amounts are how much more or, where they are negative, how much less than planned use, by queue.
+        Amounts are how much more, or less, than planned use, by queue. Preemptors `besides` are left out.
         """
         rooms: list[tuple[str, Usage]] = []
-        for preemptor in sorted({self._evicting[holder] for holder in self.pending_evictions_in(root)}):
+        for preemptor in sorted({self._evicting[each] for each in self.pending_evictions_in(root)} - besides):
             pending = self.pending_reservations.get(preemptor)
             left = dict(pending.usage) if pending is not None else {}
             for victim in self.pending_evictions_for(preemptor):
