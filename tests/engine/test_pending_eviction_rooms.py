@@ -67,7 +67,7 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
 
 @pytest.fixture
 def placed() -> Engine:
-    """`low` of `b` has the place of `v`, `t` was told to go for `p`, and `q` of `b` asks for more than `low`."""
+    """`low` of `b` has the place of `v`, `t` was told to go for `p`; `q` of `b` asks for more than `low`."""
     lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
