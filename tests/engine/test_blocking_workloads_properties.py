@@ -6,6 +6,7 @@ other one waits. In each kind of tree there are at least a thousand of them.
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
@@ -26,6 +27,7 @@ from tests.engine.test_tree_properties import (
     requests,
 )
 
+pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
 AT_LEAST = 500
 LATER = 10_000.0
 """Later than all that has happened: no workload is kept any more since it has not run for long enough."""

@@ -16,6 +16,7 @@ from admitter.web.demo.hardware import ACCELERATOR, CORDONED, GPU, NOT_READY
 from admitter.web.demo.teams import BROKEN, STUDENT_QUEUE, TEAMS, namespaces
 from tests.web.demos import NOW, Frozen
 
+pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
 SHORT = 3600.0
 
 

@@ -20,6 +20,8 @@ Json = dict[str, Any]
 
 ADMINISTRATOR, TENANT_NAME = PERSONS
 
+pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
+
 
 @pytest.fixture(scope="module")
 def demo() -> Frozen:

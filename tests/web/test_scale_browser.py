@@ -7,7 +7,10 @@ from tests.web.looks import SOON, browser, comes, first_paint_ms, loading, logge
 from tests.web.pages import CHROMIUM, HOW, served
 from tests.web.scale import PLACES, big_cluster
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason=HOW),
+    pytest.mark.timeout(600),  # among the longest: they come first
+]
 
 QUEUES, WORKLOADS, NODES = 1000, 20_000, 2000
 MOST_BYTES = 200_000
