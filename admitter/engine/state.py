@@ -51,9 +51,8 @@ class EngineState:
         self.checkpoints = Checkpoints()
         self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
         self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
-        self.reordered = Reordered(
-            self.tree, self.ledger, self.capacity
-        )  # queues with other pods than before
+        # queues with other pods than before
+        self.reordered = Reordered(self.tree, self.ledger, self.capacity)
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
         # UIDs of workloads that are displaced no longer though their places are still held

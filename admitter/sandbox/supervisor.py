@@ -239,7 +239,8 @@ def _environment(name: str) -> dict[str, str]:
     """The environment of a component; the controller finds its modules as this process does.
 
     GOMAXPROCS holds for all programs in Go but the API server, for which the others wait: with one processor
-    each they take less of the machine, which matters where many control planes run. So does GOGC, for all.
+    each they take less of the machine, which matters where many control planes run. GOGC holds for all of
+    them: the larger it is, the more memory they use, and the less time.
     """
     if name == CONTROLLER:
         return dict(os.environ)

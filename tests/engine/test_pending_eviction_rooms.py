@@ -16,13 +16,19 @@ from tests.engine.builders import admitted, engine, evicted
 from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 
 
-@pytest.fixture
-def told() -> Engine:
-    """`t` was told to go for `p`, and `q` has asked."""
+def full() -> Engine:
+    """`t` and `v` use all there is."""
     lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
     running(made, "v", 1, "b", since=2)
+    return made
+
+
+@pytest.fixture
+def told() -> Engine:
+    """`t` was told to go for `p`, and `q` has asked."""
+    made = full()
     asks(made, "p", 1, "a", created=10)
     plan = made.cycle(10)
     assert evicted(plan) == {"t": "p"}
@@ -68,10 +74,7 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
 @pytest.fixture
 def placed() -> Engine:
     """`low` of `b` has the place of `v`, `t` was told to go for `p`; `q` of `b` asks for more than `low`."""
-    lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
-    made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
-    running(made, "t", 4, "lends", since=1)
-    running(made, "v", 1, "b", since=2)
+    made = full()
     asks(made, "low", 1, "b", priority=1, created=9)
     assert evicted(made.cycle(9)) == {"v": "low"}
     asks(made, "p", 1, "a", created=10)
@@ -98,13 +101,8 @@ def test_a_place_passes_on_once_that_room_is_sure(placed: Engine) -> None:
 
 def test_after_a_restart_it_is_the_same() -> None:
     """The same state, taken up: `t` was told for `p` before, and nothing else of `q`."""
-    lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
-    made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
-    running(made, "t", 4, "lends", since=1)
-    running(made, "v", 1, "b", since=2)
-    before = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
-    running(before, "t", 4, "lends", since=1)
-    running(before, "v", 1, "b", since=2)
+    made = full()
+    before = full()
     asks(before, "p", 1, "a", created=10)
     eviction = before.cycle(10).evictions[0]
     made.apply(Evict("t", eviction.preemptor, eviction.admission, pending=True))
