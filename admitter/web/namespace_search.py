@@ -15,7 +15,7 @@ from admitter.client.access import Rate, Rates, User
 from admitter.web.sessions import party
 
 REFUSED_SECONDS: Final = 300.0
-"""For so long a refusal counts in a search; a right that was granted meanwhile is found after that."""
+"""For so long a refusal is not asked about again; a right that was granted meanwhile is found after that."""
 OF_A_PARTY: Final = Rate(at_once=100, a_second=5)
 OF_ALL_USERS: Final = Rate(at_once=300, a_second=30)
 """Questions about namespaces of which nothing is known; a party is a user, or a namespace's accounts."""
@@ -36,7 +36,7 @@ class Found:
 
     everything: bool  # whether the user may list Workloads in all namespaces
     names: frozenset[str] = frozenset()  # those where the user may; not filled if `everything`
-    complete: bool = True  # whether all have been asked about
+    complete: bool = True  # whether all have been asked about, though some may be due again
 
     def sees(self, namespace: str) -> bool:
         return self.everything or namespace in self.names
@@ -107,19 +107,24 @@ class NamespaceSearch:
             return await may_list(name)
 
     def _to_ask(self, user: User, known: _Known, candidates: Iterable[str]) -> tuple[list[str], bool]:
-        """The namespaces to ask about now, and whether these are all of which nothing is known."""
+        """The namespaces to ask about now, and whether each was asked about by then.
+
+        Those of which nothing is known come first, then the oldest refusals. Were it by name alone, the first
+        refusals would be too old before the last of thousands of names was asked about.
+        """
         asked: list[str] = []
-        now, complete = self._now(), True
-        for name in candidates:
+        now, asking, complete = self._now(), True, True
+        for name in sorted(candidates, key=lambda name: known.refused.get(name, float("-inf"))):
             if name in known.allowed and len(asked) < MOST_OWN:
                 asked.append(name)
             elif now - known.refused.get(name, float("-inf")) < REFUSED_SECONDS:
                 continue
-            elif complete and len(asked) < MOST_OWN and self._rates.allows(party(user.name)):
+            elif asking and len(asked) < MOST_OWN and self._rates.allows(party(user.name)):
                 known.refused.pop(name, None)
                 asked.append(name)
             else:
-                complete = False
+                asking = False
+                complete = complete and name in known.refused
         return asked, complete
 
 

@@ -215,6 +215,28 @@ async def test_the_node_of_a_pod_is_found_in_the_map_with_and_without_its_name(
     assert "train" in [each["name"] for each in one["workloads"]["first"]]
 
 
+@pytest.mark.parametrize(("token", "linked"), [(TENANT, {"Ready"}), (ADMIN, {"Ready", "Failed"})])
+async def test_the_node_of_a_pod_that_has_ended_is_no_link_for_users_to_which_the_map_does_not_show_it(
+    monkeypatch: pytest.MonkeyPatch, token: str, linked: set[str]
+) -> None:
+    async def may(_: User, right: Right) -> bool:
+        return (right.resource, right.namespace) == ("pods", "team-a")
+
+    state = park()
+    ended = state.holds("team-a", "ended", {GPU: ("8", "a100")}, cluster_queue="vision")
+    pods(state, ended, "gpu-3", {GPU: "4"}, status={"phase": "Failed"})
+    pods(state, ended, "gpu-2", {GPU: "4"})
+    of = "team-a" if token == TENANT else ""
+    async with served(state) as page:
+        monkeypatch.setattr(page.rights, "may", may)
+        shown = await ask(page, "/api/workload", token, namespace="team-a", name="ended")
+        found = {pod["state"]: pod["nodeKey"] for pod in shown["pods"]["pods"]}
+        assert set(found) == {"Ready", "Failed"}
+        assert {state for state, key in found.items() if key is not None} == linked
+        for key in filter(None, found.values()):
+            await ask(page, "/api/map/node", token, key=key, namespace=of)
+
+
 async def test_workloads_of_hidden_namespaces_have_no_name(
     page: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

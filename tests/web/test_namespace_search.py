@@ -54,6 +54,22 @@ async def test_thousands_of_namespaces_are_asked_about_a_few_at_a_time() -> None
     assert max(server.asked.count(name) for name in names(1000) if name not in server.allowed) == 1
 
 
+async def test_a_search_among_more_namespaces_than_are_asked_about_until_refusals_are_old_ends() -> None:
+    now, server = 0.0, Server("ns-4999")
+    search = NamespaceSearch(lambda: now)
+    assert OF_A_PARTY.at_once + OF_A_PARTY.a_second * REFUSED_SECONDS < 5000
+    while not (found := await search.among(ANN, server.may_list, names(5000))).complete:
+        now += 20.0
+        assert now < 2 * 5000 / OF_A_PARTY.a_second
+    assert found.names == {"ns-4999"}
+    server.allowed.add("ns-0003")
+    while not (found := await search.among(ANN, server.may_list, names(5000))).sees("ns-0003"):
+        assert found.complete, "a namespace that is due again was asked about"
+        now += 20.0
+        assert now < 4 * 5000 / OF_A_PARTY.a_second
+    assert found.names == {"ns-0003", "ns-4999"}
+
+
 async def test_a_right_that_is_taken_away_or_given_is_seen() -> None:
     now, server = 0.0, Server("ns-0001")
     search = NamespaceSearch(lambda: now)

@@ -41,6 +41,7 @@ class PodState:
     detail: str  # what its trouble is, in the words of the scheduler or the kubelet; empty if it has none
     node: str  # empty: it has none
     created: float  # seconds since the epoch
+    live: bool = True  # whether it has not ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _state(view: PodView) -> PodState:
     trouble = view.trouble
     state = _STATES[trouble.cause] if trouble is not None else READY if view.live else SUCCEEDED
     detail = trouble.detail if trouble is not None else ""
-    return PodState(view.name, state, detail, view.node, view.created)
+    return PodState(view.name, state, detail, view.node, view.created, view.live)
 
 
 def _gated(world: World, job: JobView | None) -> Iterator[PodState]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
 from admitter.client.access import Right
+from admitter.insight.explain.pods import PodState
 from admitter.insight.fragmentation import Fit, Fitting, Spread, WaitingPods
 from admitter.insight.listing import job_name
 from admitter.insight.occupancy import Occupancy, UsedNode
@@ -69,13 +70,18 @@ async def _seen(asked: Asked) -> Seen:
     return Seen(namespace, await asked.sight.may(NODES))
 
 
-async def node_keys(asked: Asked) -> Callable[[str], str | None]:
-    """By which `key` the map knows a node with a name, for the user; None: the node is gone."""
-    seen, nodes = Seen("", await asked.sight.may(NODES)), asked.scene.snapshot.world.nodes
+async def node_keys(asked: Asked) -> Callable[[PodState], str | None]:
+    """By which `key` the map knows the node of a pod, for the user; None: the map does not show the node.
 
-    def key(name: str) -> str | None:
-        view = nodes.get(("", name))
-        return seen.key(view) if view is not None else None
+    A user that may not list ClusterQueues sees the nodes on which pods of a namespace run, not those on which
+    they have ended.
+    """
+    seen, nodes = Seen("", await asked.sight.may(NODES)), asked.scene.snapshot.world.nodes
+    all_nodes = await asked.sight.sees_tree()
+
+    def key(pod: PodState) -> str | None:
+        view = nodes.get(("", pod.node))
+        return seen.key(view) if view is not None and (all_nodes or pod.live) else None
 
     return key
 

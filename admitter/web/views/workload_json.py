@@ -16,7 +16,7 @@ from admitter.insight.explain.account import Holding, Tried, holdings, is_never,
 from admitter.insight.explain.advice import advice
 from admitter.insight.explain.explainer import Answer, Other
 from admitter.insight.explain.life import WILL, Happening
-from admitter.insight.explain.pods import Pods
+from admitter.insight.explain.pods import Pods, PodState
 from admitter.insight.explain.text import headline, start, start_line
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.names import POD_GROUP_LABEL
@@ -44,7 +44,7 @@ class Shown:
     life: list[Happening]
     pods: Pods | None
     may_see_pods: bool  # whether the names of its pods, and their nodes
-    node_key: Callable[[str], str | None]  # by which the map knows a node for the user
+    node_key: Callable[[PodState], str | None]  # by which the map knows a pod's node for the user
     text: Callable[[str], str]  # makes a message one without names that the user may not see
     more_ahead: int = 0  # than the answer names
     told: bool = True  # whether the user may know the use and the line of its queue
@@ -311,7 +311,7 @@ def _pods_json(pods: Pods, shown: Shown) -> Json:
                 "state": each.state,
                 "detail": each.detail or None,
                 "node": each.node or None,
-                "nodeKey": shown.node_key(each.node) if each.node else None,
+                "nodeKey": shown.node_key(each),
                 "created": each.created,
             }
             for each in pods.pods[:MOST_PODS]
