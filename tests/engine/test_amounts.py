@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admitter.quantities.amounts import InvalidQuantityError, display, parse_quantity, to_amount, to_quantity
+from tests.shown_amounts import SHOWN_BYTES
 
 SCALES = {
     **{suffix: 1000**power for power, suffix in enumerate(["", "k", "M", "G", "T", "P"])},
@@ -102,19 +103,13 @@ def test_of_two_texts_as_short_the_binary_one_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource", "quantity", "shown"),
+    ("resource", "amount", "shown"),
     [
-        ("memory", "64Gi", "64Gi"),
-        ("memory", "1536Mi", "1.5Gi"),
-        ("memory", "2Ti", "2048Gi"),
-        ("memory", "64G", "59.605Gi"),
-        ("ephemeral-storage", "64Mi", "0.062Gi"),
-        ("hugepages-2Mi", "10Mi", "10Mi"),
-        ("memory", "128", "128"),
-        ("memory", "0", "0"),
-        ("cpu", "1500m", "1500m"),
-        ("nvidia.com/gpu", "1024", "1024"),
+        *SHOWN_BYTES,
+        ("cpu", 1500, "1500m"),
+        ("nvidia.com/gpu", 1024, "1024"),
+        ("nvidia.com/gpu-memory", 2**30, "1Gi"),
     ],
 )
-def test_bytes_are_shown_in_gi(resource: str, quantity: str, shown: str) -> None:
-    assert display(resource, to_amount(resource, quantity)) == shown
+def test_bytes_are_shown_in_gi(resource: str, amount: int, shown: str) -> None:
+    assert display(resource, amount) == shown

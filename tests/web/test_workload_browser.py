@@ -332,12 +332,12 @@ async def test_memory_is_told_in_units_that_are_read_and_devices_as_they_are_wri
         await go(tab, page, "workload/team-a/train")
         needs = section(tab, "What it asks for, and what is free").locator(".need")
         for name, numbers in (
-            ("memory", "32 GiB asked16 GiB free0 B to borrow16 GiB short"),
-            ("hugepages-2Mi", "4 GiB asked7 GiB free0 B to borrowenough"),
+            ("memory", "32Gi asked16Gi free0 to borrow16Gi short"),
+            ("hugepages-2Mi", "4Gi asked7Gi free0 to borrowenough"),
             (device, "40 asked20 free0 to borrow20 short"),
         ):
             await expect(needs.filter(has=tab.get_by_text(name, exact=True))).to_contain_text(numbers)
         await go(tab, page, "workload/team-a/long")
         quota_of = section(tab, "Its quota and its limits")
-        await expect(quota_of).to_contain_text("48 GiB memory of default")
+        await expect(quota_of).to_contain_text("48Gi memory of default")
         await expect(quota_of).to_contain_text("60 example.com/gpu-memory of default")

@@ -6,7 +6,11 @@ const clockOf = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2
 const dayOf = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const wholeOf = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const plainOf = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const gibibytesOf = new Intl.NumberFormat("en", { maximumFractionDigits: 3, useGrouping: false, roundingMode: "halfEven" });
 const DAY = 86400;
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+const BYTE_STEPS = [...[1, 2, 5].map((each) => each * MIB), ...[-2, -1, 0, 1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((each) => each * 10 ** power * GIB))];
 
 // All moments are in seconds since the epoch.
 export const clock = (moment) => clockOf.format(new Date(moment * 1000));
@@ -32,14 +36,20 @@ export const ago = (moment, now) => words.units.ago(span(now - moment));
 export const within = (moment, now) => (moment <= now ? words.units.now : words.units.within(span(moment - now)));
 export const number = (value) => plainOf.format(value);
 
-
 // Whether a resource is counted in bytes; a device's memory, such as nvidia.com/gpu-memory, is not.
 export const inBytes = (resource) => /^(memory|storage|ephemeral-storage|hugepages-.*)$/.test(resource);
 
-// A number of a resource in cores, bytes or devices, as users write it.
+// A number of a resource in cores, bytes or devices, as users write it. Bytes are in Gi, as `display` of the server
+// writes them in sentences beside: less than 10Mi exactly, and a half to the even neighbour.
 export function quantity(resource, value) {
   if (!inBytes(resource)) return number(value);
-  const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  const power = value > 0 ? Math.min(names.length - 1, Math.floor(Math.log2(value) / 10)) : 0;
-  return `${number(value / 1024 ** power)} ${names[power]}`;
+  return value < GIB / 100 ? fewBytes(Math.round(value)) : `${gibibytesOf.format(value / GIB)}Gi`;
 }
+
+function fewBytes(bytes) {
+  const [size, suffix] = [[MIB, "Mi"], [1e6, "M"]].find(([each]) => bytes && bytes % each === 0) ?? [1, ""];
+  return `${bytes / size}${suffix}`;
+}
+
+// Steps of an axis: of bytes those that are round in Gi; of all else, those of the plot.
+export const stepsOf = (resource) => (inBytes(resource) ? BYTE_STEPS : undefined);

@@ -35,8 +35,8 @@ function stacked(series) {
 const property = (colour) => (typeof colour === "number" ? `--c${colour}` : `--${colour}`);
 
 // times: seconds since the epoch; series: [{name, colour, values}] from the bottom up; limit: {name, values}
-// drawn as a line; said: the plot in a sentence; format(value): an amount as text.
-export function Stacked({ times, series, limit = null, said, format = number, height = 180 }) {
+// drawn as a line; said: the plot in a sentence; format(value): an amount as text; steps: of the axis, if not decimal.
+export function Stacked({ times, series, limit = null, said, format = number, steps = undefined, height = 180 }) {
   const box = useRef(null);
   const plot = useRef(null);
   const shown = useRef(null);
@@ -54,7 +54,7 @@ export function Stacked({ times, series, limit = null, said, format = number, he
       if (gone) return;
       const draw = () => {
         plot.current?.destroy();
-        plot.current = new UPlot(options(shown.current, format, box.current.clientWidth, height), data(), box.current);
+        plot.current = new UPlot(options(shown.current, format, steps, box.current.clientWidth, height), data(), box.current);
       };
       draw();
       unheard = onScheme(draw);
@@ -74,7 +74,7 @@ export function Stacked({ times, series, limit = null, said, format = number, he
     <details><summary>${words.plot.asTable}</summary><${Numbers} times=${times} series=${series} limit=${limit} format=${format} said=${said} /></details></figure>`;
 }
 
-function options({ series, limit }, format, width, height) {
+function options({ series, limit }, format, steps, width, height) {
   const text = value("--quiet");
   const grid = { stroke: value("--line"), width: 1 };
   const axis = { stroke: text, grid, ticks: grid, font: "12px system-ui" };
@@ -85,7 +85,7 @@ function options({ series, limit }, format, width, height) {
   return {
     width, height, legend: { show: false }, cursor: { y: false, points: { show: false } },
     scales: { y: { range: (_plot, _least, most) => [0, (most || 1) * 1.05] } },
-    axes: [{ ...axis, space: 60, values: (_plot, splits) => splits.map(clock) }, { ...axis, size: 56, values: (_plot, splits) => splits.map(format) }],
+    axes: [{ ...axis, space: 60, values: (_plot, splits) => splits.map(clock) }, { ...axis, size: 56, incrs: steps, values: (_plot, splits) => splits.map(format) }],
     series: [{}, ...filled, ...line],
   };
 }

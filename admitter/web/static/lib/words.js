@@ -129,7 +129,7 @@ export const words = {
       if (resource === "cpu") return "cores";
       return /(^|\/)gpu$/.test(resource) ? "GPUs" : resource;
     },
-    gibibytes: (resource) => `GiB of ${resource}`,
+    gibibytes: (resource) => `Gi of ${resource}`,
     resources: { cpu: "CPUs", memory: "Memory" },
     resourceOf: (resource) => (/(^|\/)gpu$/.test(resource) ? "GPUs" : resource),
     nodes: (count, shown) => `${shown} ${count === 1 ? "node" : "nodes"}`,

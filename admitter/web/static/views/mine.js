@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
 import { href, useAnswer } from "/lib/api.js";
-import { ago, number, quantity, span } from "/lib/format.js";
+import { ago, inBytes, number, quantity, span } from "/lib/format.js";
 import { Why, asksWords, endWords, queueName, workloadHref } from "/lib/listing.js";
 import { Command, Empty, Failure, Link, QueueLink, State, Title, queueHref } from "/lib/parts.js";
 import { QuotaBars } from "/lib/quota_bars.js";
@@ -86,8 +86,8 @@ const Used = ({ title, used }) => html`<div class="card"><h2>${title}</h2>
 // "12.5 GPU-hours": an amount of a resource for a time.
 function hoursWords({ resource, hours }) {
   const amount = quantity(resource, hours);
-  const [size, unit] = amount.split(" ");
-  if (unit) return said.hours(said.units.bytes(unit), size);
+  const unit = inBytes(resource) && /[GM]i?$/.exec(amount);
+  if (unit) return said.hours(said.units.bytes(unit[0]), amount.slice(0, unit.index));
   if (resource === "cpu") return said.hours(said.units.cpu, amount);
   if (/(^|[./-])gpu$/.test(resource)) return said.hours(said.units.gpu, amount);
   return said.hours(said.units.other(resource), amount);

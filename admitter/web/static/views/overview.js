@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef } from "/lib/preact.js";
 import { href, useAnswer } from "/lib/api.js";
 import { coloursTogether, variable } from "/lib/colours.js";
-import { number, quantity, span } from "/lib/format.js";
+import { number, quantity, span, stepsOf } from "/lib/format.js";
 import { Bar, Choice, Command, Empty, Failure, Link, QueueLink, State, Time, Title, WorkloadLink } from "/lib/parts.js";
 import { Sparkline, Stacked } from "/lib/plot.js";
 import { words } from "/lib/words.js";
@@ -149,7 +149,7 @@ function Chart({ flavor, of: { resource, times, series, rest, restCount, quota }
   const format = (value) => quantity(resource, value);
   if (!parts.length) return html`<p class="quiet small">${said.unused(resource)}</p>`;
   return html`<p class="small quiet caption">${said.chart(resource, flavor, hours)}</p>
-    <${Stacked} times=${times} series=${parts} limit=${{ name: said.quota, values: quota }} said=${said.chart(resource, flavor, hours)} format=${format} height=${chartHeight()} />
+    <${Stacked} times=${times} series=${parts} limit=${{ name: said.quota, values: quota }} said=${said.chart(resource, flavor, hours)} format=${format} steps=${stepsOf(resource)} height=${chartHeight()} />
     <ul class="legend">${series.map((each) => html`<li key=${each.queue}><${Swatch} colour=${variable(colours.get(each.queue))} /><${QueueLink} name=${each.queue} title=${each.title} /> <span class="quiet">${format(each.values.at(-1) ?? 0)}</span></li>`)}
       ${rest && html`<li><${Swatch} colour="var(--rest)" /><${Link} path=${["quota"]}>${said.rest(restCount)}<//> <span class="quiet">${format(rest.at(-1) ?? 0)}</span></li>`}
       <li><span class="dashes" aria-hidden="true"></span>${said.quota}</li></ul>`;

@@ -3,7 +3,7 @@
 import { html, useMemo } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { coloursOf } from "/lib/colours.js";
-import { quantity } from "/lib/format.js";
+import { quantity, stepsOf } from "/lib/format.js";
 import { Listing } from "/lib/listing.js";
 import { Choice, Empty, Failure, State, Title } from "/lib/parts.js";
 import { Stacked } from "/lib/plot.js";
@@ -53,7 +53,7 @@ function Course({ course, line }) {
     const format = (value) => quantity(each.resource, value);
     const limit = use && use.min > 0 ? { name: words.queue.quota, values: course.times.map(() => use.min) } : null;
     return html`<section key=${title}><h3>${title}</h3><${Stacked} times=${course.times} series=${[{ name: line.title, colour, values: each.used }]}
-      limit=${limit} said=${words.queue.courseSaid(title, format(most(each.used)), format(last(each.used)))} format=${format} height=${140} /></section>`;
+      limit=${limit} said=${words.queue.courseSaid(title, format(most(each.used)), format(last(each.used)))} format=${format} steps=${stepsOf(each.resource)} height=${140} /></section>`;
   })}</div>`;
 }
 

@@ -175,7 +175,7 @@ function Quota({ queue, quota, wishes, wrong, set, drop }) {
 // To where sliders go: some more than there is now, so that it can be tried.
 const ending = (quota) => Math.max(1, quota.end * 1.5);
 
-// How much one step of a slider is: whole devices, cores or GiB, or less where there are only a few.
+// How much one step of a slider is: whole devices, cores or Gi, or less where there are only a few.
 function stepOf(resource, end) {
   const unit = /^(memory|storage|ephemeral-storage|hugepages-.*)$/.test(resource) ? 1024 ** 3 : 1;
   const rough = end / unit / 200;

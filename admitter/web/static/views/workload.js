@@ -5,7 +5,7 @@ import { html, useEffect, useRef, useState } from "/lib/preact.js";
 import { useAnswer } from "/lib/api.js";
 import { span, within } from "/lib/format.js";
 import { Command, Empty, Failure, Link, QueueLink, State, Time, Title } from "/lib/parts.js";
-import { Needs, amountOf } from "/views/workload_needs.js";
+import { Needs } from "/views/workload_needs.js";
 import { Outlook } from "/views/workload_outlook.js";
 import { Life } from "/views/workload_life.js";
 import { Other } from "/views/workload_other.js";
@@ -137,7 +137,7 @@ function Quota({ answer }) {
 
 function Holding({ each, several }) {
   return html`${several && html`<bdi>${each.podSet}</bdi>: `}${each.usage.length === 0 && said.quota.nothing}
-    ${each.usage.map(({ resource, flavor, amount }, index) => html`<span key=${resource}>${index > 0 && ", "}<strong>${amountOf(resource, amount)}</strong> <bdi>${resource}</bdi> ${said.quota.of} <bdi>${flavor}</bdi></span>`)}
+    ${each.usage.map(({ resource, flavor, amount }, index) => html`<span key=${resource}>${index > 0 && ", "}<strong>${amount.words}</strong> <bdi>${resource}</bdi> ${said.quota.of} <bdi>${flavor}</bdi></span>`)}
     ${" "}${said.quota.forPods(each.count, each.of)}`;
 }
 

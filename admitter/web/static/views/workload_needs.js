@@ -1,7 +1,6 @@
 // What a workload asks for, flavor by flavor, over what is free, could be borrowed, or is kept from it.
 
 import { html } from "/lib/preact.js";
-import { inBytes, quantity } from "/lib/format.js";
 import { Other } from "/views/workload_other.js";
 import { words } from "/lib/words.js";
 
@@ -24,9 +23,6 @@ export function Needs({ answer }) {
       ${rows.map((row) => html`<${Need} key=${row.resource} row=${row} />`)}
     </div>`)}</section>`;
 }
-
-// An amount: bytes in the reader's form, all else exactly as users write it.
-export const amountOf = (resource, { value, words: exact }) => (inBytes(resource) ? quantity(resource, value) : exact);
 
 // The rows of one pod set in one flavor belong together.
 function grouped(flavors) {
@@ -54,19 +50,18 @@ function Need({ row }) {
   const covered = row.asked.value - row.short.value;
   const wide = (value) => ({ width: `${(100 * value) / most}%` });
   const short = row.short.value > 0;
-  const say = (each) => amountOf(row.resource, each);
   return html`<div class="need">
     <p class="what"><bdi>${row.resource}</bdi>${row.binding && html`<span class="unseen">, ${said.binding}</span>`}</p>
     <div class="pair" aria-hidden="true">
       <div class="row asked"><span class="part covered" style=${wide(covered)}></span><span class="part missing" style=${wide(row.short.value)}></span></div>
       <div class="row there">${KINDS.map((kind) => found[kind] > 0 && html`<span key=${kind} class=${`part ${kind}`} style=${wide(found[kind])}></span>`)}</div>
     </div>
-    <p class="numbers"><span class="amount">${said.asked(say(row.asked))}</span><span class="amount">${said.free(say(row.free))}</span><span class="amount">${said.borrowable(say(row.borrowable))}</span>
-      <strong class=${short ? "amount short" : "amount"}>${short ? said.short(say(row.short)) : said.enough}</strong></p>
+    <p class="numbers"><span class="amount">${said.asked(row.asked.words)}</span><span class="amount">${said.free(row.free.words)}</span><span class="amount">${said.borrowable(row.borrowable.words)}</span>
+      <strong class=${short ? "amount short" : "amount"}>${short ? said.short(row.short.words) : said.enough}</strong></p>
     <ul class="notes">
-      ${row.cutByMax.value > 0 && html`<li>${said.cut(say(row.cutByMax))}</li>`}
-      ${row.kept.map((each) => html`<li key=${each.title}><bdi>${each.title}</bdi>${said.kept(say(each.amount))}</li>`)}
-      ${row.claims.map((each, index) => html`<li key=${index}>${said.claimed(say(each.amount))} <${Other} other=${each} />, ${said.owns(each.owner)}</li>`)}
-      ${!row.possible && html`<li>${said.most(say(row.most))}</li>`}
+      ${row.cutByMax.value > 0 && html`<li>${said.cut(row.cutByMax.words)}</li>`}
+      ${row.kept.map((each) => html`<li key=${each.title}><bdi>${each.title}</bdi>${said.kept(each.amount.words)}</li>`)}
+      ${row.claims.map((each, index) => html`<li key=${index}>${said.claimed(each.amount.words)} <${Other} other=${each} />, ${said.owns(each.owner)}</li>`)}
+      ${!row.possible && html`<li>${said.most(row.most.words)}</li>`}
     </ul></div>`;
 }
