@@ -4,14 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import permutations
 from typing import Final
 
 from admitter.api.conditions import ActiveReason, ConditionType
 from admitter.cache.declared_kinds import described_by
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
-from admitter.engine.policy import Queue, Quota, Reclaim
+from admitter.engine.policy import Group, Queue, Quota, Reclaim
 from admitter.insight import lint_limits, lint_pods
 from admitter.insight.controller_status import ControllerStatus
 from admitter.names import ANY_NODE, DEFAULT_QUEUE_LABEL, ELASTIC_QUOTA_QUEUE, NAMESPACE
@@ -283,23 +282,43 @@ def no_nodes(given: LintedConfiguration) -> Iterator[Found]:
 def no_node_for_all(given: LintedConfiguration) -> Iterator[Found]:
     """A pod gets a flavor for each group of resources that it requests, and no node is of all of these."""
     for _, queue in given.queues():
-        for group, other in permutations(queue.groups, 2):
-            others = [given.flavors.get(name) for name in other.flavors]
+        for group in queue.groups:
+            others = [other for other in queue.groups if other is not group]
             for name in group.flavors:
-                if all(_are_apart(given.flavors.get(name), each) for each in others):
-                    asked = " and ".join((*group.resources, *other.resources))
+                for apart in _groups_apart(given, name, others):
+                    asked = " and ".join(resource for each in (group, *apart) for resource in each.resources)
+                    also = ", and of ".join(" or ".join(each.flavors) for each in apart)
                     words = (
-                        f"a pod that requests {asked} never gets {name}: no node of that is also of "
-                        f"{' or '.join(other.flavors)}"
+                        f"a pod that requests {asked} never gets {name}: no node of that is also of {also}"
                     )
                     yield f"ClusterQueue {queue.name}", words
 
 
-def _are_apart(flavor: Flavor | None, other: Flavor | None) -> bool:
-    """Whether two flavors have nodes, and none in common."""
-    if flavor is None or other is None or not flavor.shapes or not other.shapes:
-        return False
-    return not any({*shape.labels} >= {*other.labels} for shape in flavor.shapes)
+def _groups_apart(given: LintedConfiguration, name: str, others: list[Group]) -> Iterator[list[Group]]:
+    """Sets of groups of which no node of a flavor has a flavor each; none where not all its nodes are known.
+
+    First each group by itself, then one set of as few groups as can be of those that do have nodes in common
+    with it. Per node the groups are looked at, not the combinations of their flavors, which may be millions.
+    """
+    flavor = given.flavors.get(name)
+    labels = {shape.labels for shape in flavor.shapes} if flavor is not None else set()
+    if not labels:
+        return
+    nodes = {frozenset(group for group in others if _is_of(given, group, {*each})) for each in labels}
+    left = [group for group in others if any(group in groups for groups in nodes)]
+    yield from ([group] for group in others if group not in left)
+    if not any(groups.issuperset(left) for groups in nodes):
+        for group in tuple(left):
+            fewer = [each for each in left if each is not group]
+            if not any(groups.issuperset(fewer) for groups in nodes):
+                left = fewer
+        yield left
+
+
+def _is_of(given: LintedConfiguration, group: Group, labels: set[tuple[str, str]]) -> bool:
+    """Whether a node with these labels is of a flavor of a group, or one that is not known may be."""
+    flavors = [given.flavors.get(name) for name in group.flavors]
+    return any(each is None or not each.shapes or labels >= {*each.labels} for each in flavors)
 
 
 def closed_nodes(given: LintedConfiguration) -> Iterator[Found]:

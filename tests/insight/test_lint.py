@@ -18,6 +18,7 @@ from tests.insight.states import State
 from tests.kinds.described import experiment
 
 DOCS = Path(__file__).parents[2] / "docs" / "lint.md"
+CPUS: Json = {"allocatable": {"cpu": "8"}}
 
 
 def found(state: State) -> set[tuple[str, str]]:
@@ -239,6 +240,35 @@ def test_flavors_of_two_groups_that_no_node_has_together(state: State) -> None:
     flavor = state.objects["resourceflavors"][-1]
     flavor["spec"]["nodeProvisioning"] = "OnDemand"
     assert "NoNodeForAll" not in {each.rule for each in lint(Snapshot(facts(state.snapshot())))}
+
+
+def test_flavors_of_three_groups_that_no_node_has_all_together(state: State) -> None:
+    """Any two of a, b and c are together on a node, but all three on none; `other` can replace a."""
+    node(state, "default", cpu="8")
+    for labels in ("ab", "bc", "ac", "bco"):
+        metadata = {"labels": dict.fromkeys([*labels, "net"], "yes")}
+        state.put("nodes", labels, metadata=metadata, status=CPUS)
+    for label in ("a", "b", "c", "o", "net"):
+        state.put("resourceflavors", label, spec={"nodeLabels": {label: "yes"}})
+    groups = {"cpu": "ao", "example.com/gpu": "b", "example.com/disk": "c"}
+    quotas = {name: {flavor: {"min": "1"} for flavor in flavors} for name, flavors in groups.items()}
+    state.queue("odd", quotas | {"example.com/net": {"net": {"min": "1"}}})
+    state.namespace("b", "odd")
+
+    def told() -> list[str]:
+        every = lint(Snapshot(facts(state.snapshot())))
+        return [each.message for each in every if each.rule == "NoNodeForAll"]
+
+    asked = "a pod that requests cpu and example.com/gpu and example.com/disk never gets"
+    assert told() == [f"{asked} a: no node of that is also of b, and of c"], "net is on all nodes"
+    state.objects["nodes"][-1]["metadata"]["labels"] = {"o": "yes", "net": "yes"}
+    assert f"{asked} a: no node of that is also of b, and of c" in told()
+    gpu = "a pod that requests example.com/gpu and cpu and example.com/disk never gets"
+    assert f"{gpu} b: no node of that is also of a or o, and of c" in told()
+    assert [each for each in told() if " o: " in each] == [
+        "a pod that requests cpu and example.com/disk never gets o: no node of that is also of c",
+        "a pod that requests cpu and example.com/gpu never gets o: no node of that is also of b",
+    ], "by twos, as far as two are enough"
 
 
 def test_a_flavor_with_nodes_that_take_no_pod_until_one_does(state: State) -> None:
