@@ -5,12 +5,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from admitter.client.errors import is_busy, is_too_late, level_of
+from admitter.client.errors import is_busy, is_retryable, is_too_late, level_of
 
 K = TypeVar("K", bound=Hashable)
 
 FAILURES_TOLD: Final = 6
 """After so many refusals in a row users are told: in a work queue some seconds."""
+REFUSALS_TOLD: Final = 2
+"""As many where what is refused is tried again after some seconds only."""
 
 
 class Failure(NamedTuple):
@@ -23,6 +25,11 @@ class Failure(NamedTuple):
 def is_refused(error: Exception) -> bool:
     """Whether a failure is about what was asked, and not about the server or the moment."""
     return not is_busy(error) and not is_too_late(error)
+
+
+def is_rejected(error: Exception) -> bool:
+    """The same, but for a server that fails: it may take the same write a little later."""
+    return not is_retryable(error) and not is_too_late(error)
 
 
 @dataclass

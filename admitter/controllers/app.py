@@ -83,7 +83,7 @@ class App:
         gate = Gate(world, catalog, settings.requeue_by, self.refused.why, backs_off)
         makers = Makers(world, self.events, transport)
         self.reasons = WaitingReasons(world, gate, self.events, transport, clock, pace, makers)
-        self.marks = Marks(world, self.engine.capacity, transport, pace)
+        self.marks = Marks(world, self.engine.capacity, transport, pace, self.events)
         self.job_kinds = JobKindConditions(world, self.kinds, transport)
         self.local_queues = LocalQueueRules(world, catalog, transport)
         self.statuses = QuotaStatuses(

@@ -1,13 +1,17 @@
 """What Workloads and pods show of themselves, and what is written. Source: docs/design/elastic-quota.md."""
 
-from typing import Any, cast
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from admitter.cache.pod_views import parse_pod
 from admitter.cache.views import parse_workload
 from admitter.cache.world import World
+from admitter.client.errors import ClusterError, api_error
 from admitter.client.pace import Pace
+from admitter.controllers.telemetry.events import Events
 from admitter.controllers.workload.marks import Marks
 from admitter.engine.commands import Define, Release, Reserve, SetFlavor, SetPods
 from admitter.engine.cycle import Engine
@@ -38,11 +42,12 @@ def capacity(word: str | None) -> Json:
 class Cluster:
     """A quota of 2 GPUs, and Workloads with one GPU a pod."""
 
-    def __init__(self) -> None:
+    def __init__(self, transport: Any = None) -> None:
         self.world, self.engine = World(), Engine()
         self.engine.apply(SetFlavor(Flavor(ANY_NODE)))
         self.engine.apply(Define((gpus("q", 2),)))
-        self.marks = Marks(self.world, self.engine.capacity, cast("Any", None), Pace())
+        events = Events(transport, lambda: datetime(2026, 1, 1, tzinfo=UTC), Pace())
+        self.marks = Marks(self.world, self.engine.capacity, transport, Pace(), events)
         self.serial = 0
 
     def _metadata(self, name: str, minute: int = 0) -> Json:
@@ -233,3 +238,23 @@ def test_what_was_not_touched_is_not_looked_at() -> None:
     cluster.marks.touch(("team", "b"))
     assert [key for _, key, _ in cluster.marks._due()] == [("team", "b")]
     assert list(cluster.marks._due()) == []
+
+
+class Refusing:
+    """An API server that answers each patch with the next error."""
+
+    def __init__(self, *errors: ClusterError) -> None:
+        self.errors = list(errors)
+
+    async def patch(self, _path: str, _body: Json) -> Json:
+        raise self.errors.pop(0)
+
+
+async def test_what_is_refused_of_the_next_pod_of_a_name_is_logged_again() -> None:
+    """That the pod of before is gone may be heard of from the answer first."""
+    refused, gone = api_error(403, {"message": "policy gold forbids it"}), api_error(404, {})
+    cluster = Cluster(Refusing(refused, refused, gone, refused))
+    with capture_logs() as lines:
+        for _ in range(4):
+            await cluster.marks._write("pod", ("team", "a-1"), WITHIN)
+    assert [line["log_level"] for line in lines] == ["warning", "debug", "warning"]

@@ -11,14 +11,20 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from admitter.cache.world import OWN
+from admitter.cache.world import OWN, pods_path, workload_path
+from admitter.client.errors import api_error
+from admitter.controllers.workload.marks import IN_QUOTA
+from admitter.names import CAPACITY_LABEL, ELASTIC_QUOTA_QUEUE
 from tests.apiserver.loop import run
-from tests.apiserver.server import Changed
-from tests.convergence.scene import JOBS, Scene
+from tests.apiserver.server import Changed, Json
+from tests.convergence.scene import JOBS, TEAM, Scene
 from tests.convergence.test_growing import MOST
 from tests.convergence.test_told import refusing
 
+REFUSED = "the API server refuses what it needs: policy gold forbids it"
 LONG = 10_000.0
+PODS = 50
+"""More than are written at a time, so that the first refusals are told before the last are known."""
 SEVERAL_TRIES = 60.0
 """Seconds; what is refused is tried again every 10."""
 
@@ -158,6 +164,76 @@ def test_a_refused_decision_is_logged_once_and_told_on_the_job(decision: Decisio
         await scene.settled(lambda: decision.done(scene))
         assert told(scene, "job") == [words]
         assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+class Elastic(Scene):
+    """A Job with many pods on an elastic quota."""
+
+    def __init__(self) -> None:
+        super().__init__({"a": 1})
+        self.jobs.lasts = lambda _: LONG
+        quota = f"{OWN}/namespaces/{TEAM}/elasticquotas"
+        self.server.make(quota, {"metadata": {"name": "all"}, "spec": {"min": {"cpu": str(PODS)}}})
+        self.submit("job", ELASTIC_QUOTA_QUEUE, 1, pods=PODS)
+
+    def shown(self, plural: str) -> dict[str, str]:
+        """The capacity that each Workload, or each pod, of the Job says, by its name."""
+        objects = self.server.objects[plural].values()
+        return {raw["metadata"]["name"]: _capacity(raw) for raw in objects}
+
+    def overwrite(self, plural: str, word: str) -> None:
+        """A user writes another capacity."""
+        for namespace, name in list(self.server.objects[plural]):
+            path = workload_path((namespace, name))
+            if plural == "pods":
+                path = f"{pods_path(namespace)}/{name}"
+            self.server.write(path, {"metadata": {"labels": {CAPACITY_LABEL: word}}})
+
+    def is_right(self, plural: str) -> bool:
+        return set(self.shown(plural).values()) == {IN_QUOTA}
+
+
+def _capacity(raw: Json | None) -> str:
+    return str(((raw or {}).get("metadata", {}).get("labels") or {}).get(CAPACITY_LABEL))
+
+
+def relabelling(plural: str) -> Changed:
+    """A policy that refuses to put labels right."""
+
+    def policy(changed: str, before: Json | None, after: Json | None) -> None:
+        if changed == plural and before and after and _capacity(before) != _capacity(after) == IN_QUOTA:
+            raise api_error(403, {"reason": "Forbidden", "message": "policy gold forbids it"})
+
+    return policy
+
+
+@pytest.mark.parametrize("plural", ["workloads", "pods"])
+def test_refused_labels_are_logged_once_each_and_told_once_on_the_job(plural: str) -> None:
+    """Also when they are refused again, after they were written or a user had put them right."""
+
+    async def story() -> None:
+        scene = Elastic()
+        await scene.start()
+        await scene.server.until(lambda: scene.runs("job") == PODS and scene.is_right("workloads"))
+        await scene.server.until(lambda: scene.is_right("pods"))
+        names = sorted(scene.shown(plural))
+        for times, by_hand in enumerate((False, True, False), 1):
+            policy = relabelling(plural)
+            with refused(scene, policy) as lines:
+                scene.overwrite(plural, "mine")
+                await asyncio.sleep(SEVERAL_TRIES)
+                assert set(scene.shown(plural).values()) == {"mine"}
+                if by_hand:
+                    scene.server.policies.remove(policy)
+                    scene.overwrite(plural, IN_QUOTA)
+                    scene.server.policies.append(policy)
+                    await asyncio.sleep(SEVERAL_TRIES)
+            assert warned(lines, "label not written") == names
+            assert told(scene, "job") == [REFUSED] * times
+            await scene.server.until(lambda: scene.is_right(plural))
         await scene.kill()
 
     run(story())

@@ -115,7 +115,7 @@ def test_an_elastic_quota_takes_no_class_of_kubernetes_itself() -> None:
 def test_a_workload_that_has_finished_is_not_over_quota_any_more() -> None:
     """Else `kubectl get workloads -l admitter.dev/capacity=over-quota` lists what holds nothing."""
     world, engine = World(), Engine()
-    marks = Marks(world, engine.capacity, cast("Any", None), Pace())
+    marks = Marks(world, engine.capacity, cast("Any", None), Pace(), cast("Any", None))
     over = dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), "over-quota")
     finished = {"type": "Finished", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     world.workloads.apply(

@@ -9,11 +9,11 @@ from typing import Final
 
 import structlog
 
-from admitter.api.conditions import NORMAL_EVENTS
+from admitter.api.conditions import NORMAL_EVENTS, EventReason
 from admitter.cache.job_resources import POD
 from admitter.cache.pod_groups import GroupView
 from admitter.cache.views import JobView, timestamp
-from admitter.client.errors import ClusterError, ConflictError, is_retryable
+from admitter.client.errors import ApiError, ClusterError, ConflictError, is_retryable
 from admitter.client.pace import Pace
 from admitter.client.transport import Json, Transport
 from admitter.names import CONTROLLER_NAME
@@ -116,6 +116,17 @@ class Events:
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
         self._ready.set()
+
+    def record_refusal(self, subject: Subject, error: Exception, what: str = "what it needs") -> None:
+        """Have it told that the API server goes on refusing to write `what` for an object."""
+        if isinstance(error, ApiError):
+            words = f"the API server refuses {what}: {error}"
+            self.record(subject, EventReason.WRITE_REFUSED, words, topic="refused")
+
+    def refused(self, job: JobView | None, error: Exception) -> None:
+        """The same for a Job: one that is gone or over needs nothing any more."""
+        if job is not None and not job.finished:
+            self.record_refusal(subject_of(job), error)
 
     async def run(self) -> None:
         while True:

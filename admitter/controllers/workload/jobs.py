@@ -397,9 +397,7 @@ class Jobs:
 
     def _refused(self, key: Key, error: Exception) -> None:
         """For some seconds the API server has refused a write that a Job needs."""
-        job = self.world.job_of(key)
-        if job is not None and not job.finished and isinstance(error, ApiError):
-            self._tell(job, EventReason.WRITE_REFUSED, f"the API server refuses what it needs: {error}")
+        self.events.refused(self.world.job_of(key), error)
 
     def _invalid(self, job: JobView, words: str, error: InvalidError) -> None:
         """What a Job asks for can't be written."""

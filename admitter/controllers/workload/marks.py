@@ -13,11 +13,13 @@ import structlog
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import WorkloadView, at, timestamp
 from admitter.cache.world import World, pods_path, workload_path
-from admitter.client.errors import ClusterError, NotFoundError, UnreadableError, level_of
+from admitter.client.errors import ClusterError, NotFoundError, UnreadableError
+from admitter.client.failures import REFUSALS_TOLD, Failures, is_rejected
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
 from admitter.controllers.guarded import guarded
+from admitter.controllers.telemetry.events import Events
 from admitter.engine.quota.capacity import Capacity, OverQuotaUse
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
 
@@ -31,19 +33,29 @@ log = structlog.get_logger(__name__)
 
 Write = tuple[str, Key, Json]
 """`pod` or `workload`, its key, and the metadata to merge in."""
+Target = tuple[str, Key]
+"""`pod` or `workload`, and its key."""
 
 
 class Marks:
     """Writes labels and annotations that are not what they should be.
 
-    Closed, it drops changes: a follower looks at everything when it leads.
+    What the API server goes on refusing is told on the Job, once for all of its pods. Closed, it drops
+    changes: a follower looks at everything when it leads.
     """
 
-    def __init__(self, world: World, capacity: Capacity, transport: Transport, pace: Pace) -> None:
+    def __init__(
+        self, world: World, capacity: Capacity, transport: Transport, pace: Pace, events: Events
+    ) -> None:
         self._world = world
         self._capacity = capacity
         self._transport = transport
         self._pace = pace
+        self._events = events
+        self._failures = Failures[Target](self._refused, REFUSALS_TOLD, is_rejected)
+        self._told: dict[Target, Key] = {}  # of which refusals the Jobs of which Workloads are told
+        self._told_of: set[Key] = set()
+        self._retried: set[Target] = set()
         self.closed = False
         self._queues: set[str] = set()
         self._workloads: set[Key] = set()
@@ -74,6 +86,7 @@ class Marks:
             await asyncio.sleep(PAUSE_SECONDS)
             self._ready.clear()
             writes = list(self._due())
+            self._forget(writes)
             await asyncio.gather(*(self._work(writes) for _ in range(min(WRITES_AT_A_TIME, len(writes)))))
 
     def _due(self) -> Iterator[Write]:
@@ -118,20 +131,55 @@ class Marks:
             await guarded(self._write(*writes.pop()), "to write a mark")
 
     async def _write(self, kind: str, key: Key, metadata: Json) -> None:
+        target = (kind, key)
         path = workload_path(key) if kind == "workload" else f"{pods_path(key[0])}/{key[1]}"
         try:
             async with self._pace.turn():
                 raw = await self._transport.patch(path, {"metadata": metadata})
             self._world.source_of(f"{kind}s").take(raw)
-        except (NotFoundError, UnreadableError):
-            return
         except ClusterError as error:
-            level = level_of(error)
-            log.log(level, "label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
-            pod = self._world.pods.get(key) if kind == "pod" else None
-            workload = (key[0], pod.workload) if pod is not None else key
-            # Not at once: until something changes, the API server may refuse it again.
-            asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)
+            if not isinstance(error, NotFoundError | UnreadableError):
+                self._failed(target, error)
+                return
+        self._over(target)
+
+    def _failed(self, target: Target, error: ClusterError) -> None:
+        kind, (namespace, name) = target
+        level = self._failures.note(target, error).level
+        log.log(level, "label not written", kind=kind, namespace=namespace, name=name, error=str(error))
+        # Not at once: until something changes, the API server may refuse it again.
+        workload = self._workload_of(target)
+        asyncio.get_running_loop().call_later(REFUSED_SECONDS, self._try_again, target, workload)
+
+    def _try_again(self, target: Target, workload: Key) -> None:
+        self._retried.add(target)
+        self.touch(workload)
+
+    def _forget(self, writes: list[Write]) -> None:
+        """What has failed and is not to be written any more is over: it is gone, or as it should be."""
+        due = {(kind, key) for kind, key, _ in writes}
+        for target in self._retried - due:
+            self._over(target)
+        self._retried.clear()
+
+    def _over(self, target: Target) -> None:
+        self._failures.over(target)
+        workload = self._told.pop(target, None)
+        if workload is not None:
+            self._told_of.discard(workload)
+
+    def _refused(self, target: Target, error: Exception) -> None:
+        """The API server goes on refusing a mark."""
+        workload = self._workload_of(target)
+        if workload not in self._told_of:  # otherwise a wide Job would have as many events as pods
+            self._told[target] = workload
+            self._told_of.add(workload)
+            self._events.refused(self._world.job_of(workload), error)
+
+    def _workload_of(self, target: Target) -> Key:
+        kind, key = target
+        pod = self._world.pods.get(key) if kind == "pod" else None
+        return (key[0], pod.workload) if pod is not None else key
 
 
 def _difference(pod: PodView, elastic: bool, excess: OverQuotaUse | None, until: str) -> Json:

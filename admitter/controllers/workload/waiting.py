@@ -13,16 +13,8 @@ from admitter.api.conditions import ConditionType, EventReason
 from admitter.cache.job_resources import GROUP_SORT, sort_of
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import (
-    ApiError,
-    ClusterError,
-    ConflictError,
-    NotFoundError,
-    is_retryable,
-    is_too_late,
-    level_of,
-)
-from admitter.client.failures import Failures
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_retryable, level_of
+from admitter.client.failures import REFUSALS_TOLD, Failures, is_rejected
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
@@ -35,8 +27,6 @@ from admitter.policy.messages import same_but_for_use
 
 PAUSE_SECONDS: Final = 1.0
 WRITES_AT_A_TIME: Final = 8
-REFUSALS_TOLD: Final = 2
-"""After so many refusals in a row users are told: what is decided is tried again after some seconds."""
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +49,7 @@ class WaitingReasons:
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.failures = Failures(self._refused, REFUSALS_TOLD, _is_refused)
+        self.failures = Failures(self._refused, REFUSALS_TOLD, is_rejected)
 
     def want(self, key: Key, waiting: Waiting) -> None:
         self._wanted[key] = waiting
@@ -138,7 +128,7 @@ class WaitingReasons:
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             self.failed("reason not written", key, error)
-            if _is_refused(error):
+            if is_rejected(error):
                 self._refused(key, error)  # at once: asking again would change nothing
             return not is_retryable(error)
         self.failures.over(key, "reason not written")
@@ -156,9 +146,8 @@ class WaitingReasons:
     def _refused(self, key: Key, error: Exception) -> None:
         """The API server goes on refusing a write to the status of a Workload."""
         workload = self.world.workloads.get(key)
-        if workload is not None and isinstance(error, ApiError):
-            words = f"the API server refuses the status of its Workload: {error}"
-            self.events.record(self._subject(workload), EventReason.WRITE_REFUSED, words, topic="refused")
+        if workload is not None:
+            self.events.record_refusal(self._subject(workload), error, "the status of its Workload")
 
     def _subject(self, workload: WorkloadView) -> Subject:
         """What an event on a Workload is attached to: its Job, if it has one of a kind that is known."""
@@ -180,11 +169,6 @@ class WaitingReasons:
         if known is None:  # the object is kept too, so that no other one gets its identity
             known = self._spelled[id(waiting)] = (waiting, self.gate.message_at(waiting, self.clock()))
         return known[1]
-
-
-def _is_refused(error: Exception) -> bool:
-    """Whether users are to know of a failure: a server that fails may take the same write a little later."""
-    return not is_retryable(error) and not is_too_late(error)
 
 
 def _says(workload: WorkloadView, reason: str, message: str, queue: str | None) -> bool:
