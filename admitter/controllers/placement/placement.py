@@ -57,7 +57,7 @@ class Placement:
         self._kueue = kueue(self.transport, self.clock)
         self._generator = GeneratedObjectWriter(self.world, self.transport)
         self._said: dict[Key, tuple[str, str, str]] = {}
-        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, refused=self._refused)
 
     def job_changed(self, old: JobView | None, new: JobView | None) -> None:
         if new is not None and new.submission is not None:
@@ -209,6 +209,10 @@ class Placement:
         self._tell(job, reason, message)
         if not job.suspended or not job.submission.policy:
             await hold(job, self.world, self.transport, policy.name)
+
+    def _refused(self, key: Key, error: Exception) -> None:
+        """For some seconds the API server has refused a write that places a Job."""
+        self.events.refused(self.world.jobs.get(key), error)
 
     def _tell(self, job: JobView, reason: PlacementReason, message: str) -> None:
         """Say something about a Job, once."""
