@@ -95,6 +95,64 @@ def test_a_queue_says_what_is_scarcest_and_why_it_works_no_more() -> None:
     run(story())
 
 
+def test_the_scarcest_resource_is_the_one_of_which_the_largest_part_is_used() -> None:
+    """Neither the one of which most is used, nor the first or the last that a queue counts."""
+    gpu, disk, queue = "example.com/gpu", "example.com/disk", f"{OWN}/clusterqueues/a"
+
+    async def story() -> None:
+        scene = Scene({"a": 4})
+        scene.jobs.lasts = lambda _: 1000.0
+        quota = {"cpu": "4", gpu: "4", disk: "100"}
+        scene.server.write(queue, {"spec": {"resources": [_counted(*each) for each in quota.items()]}})
+        scene.submit("runs", "a", 1)
+        requests = {"cpu": "1", gpu: "3", disk: "20"}
+        containers = [{"resources": {"requests": requests}}]
+        scene.server.write(f"{JOBS}/runs", {"spec": {"template": {"spec": {"containers": containers}}}})
+        await scene.start()
+
+        def status() -> Json:
+            return scene.server.find(queue).get("status") or {}
+
+        await scene.server.until(lambda: status().get("admittedWorkloads") == 1)
+        assert status()["scarcest"] == f"3/4 {gpu} of any"
+        await scene.kill()
+
+    run(story())
+
+
+def _counted(resource: str, amount: str) -> Json:
+    return {"name": resource, "flavors": [{"name": "any", "quota": {"min": amount}}]}
+
+
+def test_a_flavor_says_why_it_works_no_more_and_when_it_works_again() -> None:
+    flavor = f"{OWN}/resourceflavors/any"
+
+    async def story() -> None:
+        scene = Scene({"a": 1})
+        await scene.start()
+
+        def reason() -> str:
+            conditions = (scene.server.find(flavor).get("status") or {}).get("conditions") or (
+                {"reason": ""},
+            )
+            return str(conditions[0]["reason"])
+
+        await scene.settled(lambda: reason() == "Ready")
+        assert types(scene, "any", "ResourceFlavor") == {}, "it works since it was made"
+        scene.server.write(flavor, {"spec": {"gpuMemoryGB": 0}})
+        await scene.server.until(lambda: bool(types(scene, "any", "ResourceFlavor")))
+        assert types(scene, "any", "ResourceFlavor") == {"InvalidSpec": "Warning"}
+        assert "gpuMemoryGB" in scene.events("any")["InvalidSpec"]
+        await scene.server.until(lambda: "FlavorInvalid" in types(scene, "a", "ClusterQueue"))
+        scene.server.write(flavor, {"spec": {"gpuMemoryGB": 40}})
+        await scene.server.until(lambda: "Ready" in types(scene, "any", "ResourceFlavor"))
+        told = {"InvalidSpec": "Warning", "Ready": "Normal"}
+        assert types(scene, "any", "ResourceFlavor") == told
+        await scene.kill()
+
+    run(story())
+
+
 def test_an_eviction_and_a_queue_that_is_missing_are_warnings() -> None:
     async def story() -> None:
         scene = Scene({"a": 1}, withinClusterQueue="LowerPriority")

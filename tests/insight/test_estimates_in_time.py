@@ -194,6 +194,18 @@ def test_newcomers_for_which_there_was_no_time_are_not_left_out_in_silence() -> 
     )
 
 
+def test_ends_of_a_range_that_are_written_alike_are_no_range() -> None:
+    """88.2 s and 88.4 s are both 1 min 28 s."""
+    narrow = Estimate(88.2, 88.3, 88.4, (), 0)
+    assert short(narrow) == "in 1 min 28 s"
+    assert start(narrow) == "in 1 min 28 s with 90% confidence"
+    begins = Estimate(0.2, 0.4, 0.8, (), 0)
+    assert (short(begins), start(begins)) == ("at once", "at once with 90% confidence")
+    wider = Estimate(88.2, 88.3, 89.8, (), 0)
+    assert short(wider).startswith("in 1 min 28 s (1 min 28 s to 1 min ")
+    assert " between in 1 min 28 s and in 1 min " in start(wider)
+
+
 def test_words_of_a_range_that_few_futures_give() -> None:
     few = partial(replace, Estimate(600.0, 1200.0, 1800.0, (), 0))
     assert start(few(told=3)) == "in 20 min; between in 10 min and in 30 min, from 3 of 20 playouts"

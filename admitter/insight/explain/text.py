@@ -223,10 +223,16 @@ def start(estimate: Estimate) -> str:
     sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
     bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
     one_playout = estimate.told == 1 < estimate.runs and not estimate.coming
-    if one_playout or within(estimate.earliest) == within(estimate.median) == within(estimate.latest):
+    if one_playout or _alike(estimate):
         median, bounds = within(estimate.median), sure  # there is no range
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
     return f"{median}{bounds}{fewer}{by}{words}"
+
+
+def _alike(estimate: Estimate) -> bool:
+    """Whether both ends of a range are written as its median is, so that there is one number to tell."""
+    known = (each for each in (estimate.earliest, estimate.median, estimate.latest) if each is not None)
+    return len(set(map(within, known))) == 1
 
 
 def resting_on(words: int, of: str = "") -> str:
@@ -255,9 +261,7 @@ def short(estimate: Estimate) -> str:
     fewer = f"from {_playouts(estimate)}" if estimate.told < estimate.runs else ""
     if estimate.earliest is None or estimate.latest is None:
         return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
-    bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
-    if bounds == f"{spell(estimate.median)} to {spell(estimate.median)}":
-        bounds = ""
+    bounds = "" if _alike(estimate) else f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
     words = "by unproven words" if estimate.unproven else ""
     notes = ", ".join(filter(None, (bounds, fewer, words)))
     return within(estimate.median) + (f" ({notes})" if notes else "")
