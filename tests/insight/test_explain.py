@@ -9,6 +9,7 @@ from admitter.insight.explain.explainer import Explainer, UnknownError
 from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
 from tests.insight.asking import Desk
+from tests.insight.nodes import node
 from tests.insight.states import State, moment
 
 GPU = "nvidia.com/gpu"
@@ -81,6 +82,54 @@ def test_what_can_never_run_is_called_that(desk: Desk) -> None:
     assert answer["message"].startswith("can never run here: asks for 100 nvidia.com/gpu")
     assert answer["wouldLetIn"] == []
     assert "Nothing that ends would let it in" in "\n".join(desk.tell("huge"))
+
+
+NOTHING_ENDS = "Nothing that ends would let it in: what it asks, the quota or the flavors must change."
+
+
+def test_a_pod_that_is_larger_than_each_node_is_told_with_the_numbers_of_both(tmp_path: Path) -> None:
+    """All pods together have quota enough."""
+    state = State()
+    state.queue("big", {"cpu": {"default": {"min": "100"}}})
+    state.namespace("a", "big")
+    node(state, "small", "default", {"cpu": "2"})
+    node(state, "large", "default", {"cpu": "4"})
+    node(state, "of-another", "other", {"cpu": "64"})
+    state.waits("a", "huge", {"cpu": "5"}, pods=2)
+    state.waits("a", "fits", {"cpu": "4"}, pods=2)
+    desk = Desk(state, tmp_path)
+    reason = "the largest node of default has 4 cpu, and a pod needs 5 cpu"
+    assert desk.tell("huge") == [
+        "a/huge: Pending in ClusterQueue big",
+        f"  can never run here: asks for 10 cpu, which ClusterQueue big can never give: {reason}",
+        "",
+        "Flavors:",
+        f"  default: {reason}",
+        NOTHING_ENDS,
+    ]
+    assert NOTHING_ENDS not in desk.tell("fits")
+
+
+def test_flavors_of_two_groups_that_no_node_has_together_are_told(tmp_path: Path) -> None:
+    """Each has nodes with all that a pod requests."""
+    state = State("zone-a", "zone-b")
+    state.put("resourceflavors", "a100", spec={"nodeLabels": {"gpu": "a100"}})
+    quota = {"cpu": {"zone-a": {"min": "9"}}, GPU: {"a100": {"min": "8"}}}
+    state.queue("apart", quota)
+    state.namespace("a", "apart")
+    node(state, "near", "zone-a", {"cpu": "4", GPU: "8"})
+    far = node(state, "far", "zone-b", {"cpu": "4", GPU: "8"})
+    far["metadata"]["labels"]["gpu"] = "a100"
+    state.waits("a", "train", {"cpu": "3", GPU: "2"})
+    reason = "no node of a100 is of zone-a too"
+    desk = Desk(state, tmp_path)
+    assert desk.tell("train")[:2] == [
+        "a/train: Pending in ClusterQueue apart",
+        f"  can never run here: asks for 2 {GPU}, which ClusterQueue apart can never give: {reason}",
+    ]
+    assert desk.tell("train")[-1] == NOTHING_ENDS
+    far["metadata"]["labels"]["kind"] = "zone-a"
+    assert reason not in "\n".join(Desk(state, tmp_path).tell("train")), "one has both"
 
 
 def test_what_can_never_run_has_no_place_in_line(state: State, tmp_path: Path) -> None:
