@@ -40,6 +40,15 @@ async def test_a_tenant_sees_its_jobs_first_and_no_others() -> None:
         await expect(row(tab, "late")).to_be_visible()
 
 
+async def test_memory_that_was_used_is_told_in_gi_hours() -> None:
+    state = State()
+    state.queue("a", {"memory": {"default": {"min": "64Gi"}}})
+    state.namespace("team-a", "a")
+    state.holds("team-a", "long", {"memory": ("48Gi", "default")}, cluster_queue="a", since=-1800)
+    async with looking(state, TENANT) as (_, tab):
+        await expect(tab.locator(".used").first).to_have_text("24 Gi-hours")
+
+
 async def test_from_my_jobs_to_the_queue_and_to_commands_by_keyboard() -> None:
     async with looking(department(), TENANT) as (page, tab):
         await expect(row(tab, "train-0")).to_be_visible()
