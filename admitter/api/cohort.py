@@ -136,6 +136,8 @@ class CohortStatus(Model):
     conditions: Conditions
     flavors: list[CohortFlavor] = Field(default=[], json_schema_extra=map_list("name", most=64))
     """What there is and is used, by flavor."""
+    pending_workloads: int = 0
+    """How many Workloads wait in all queues below it that are not stopped."""
 
 
 class Cohort(Resource):

@@ -57,9 +57,12 @@ class ResourceFlavorSpec(Model):
 
 
 class ResourceFlavorStatus(Model):
-    """Whether the flavor can be used."""
+    """Whether the flavor can be used, and how many elastic quotas need it."""
 
     conditions: Conditions
+    busy_elastic_quotas: int = 0
+    """How many of the elastic quotas that name it have Workloads, admitted or waiting. What ClusterQueues use
+    of it is in their own status."""
 
 
 class ResourceFlavor(Resource):

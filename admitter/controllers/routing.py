@@ -172,6 +172,9 @@ class Routing:
         if old is None or new is None or old.spec != new.spec:
             self._statuses.touch(PLURALS[kind], either(old, new).key)
             self._catalog.elastic.refresh()
+            for view in (old, new):
+                for flavor in (view.spec.get("flavors") or ()) if view is not None else ():
+                    self._statuses.touch("resourceflavors", ("", flavor))
             self._admissions.schedule_cycle()
         elif old.status.get("managedSince") != new.status.get("managedSince"):
             for namespace in new.status.get("managedSince") or ():

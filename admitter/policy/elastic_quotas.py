@@ -132,6 +132,13 @@ class ElasticQuotas:
                 return f"{kind} {key[0]}/{key[1]}: {problem[1]}"
         return None
 
+    def naming(self, flavor: str) -> Iterator[Declared]:
+        """The quotas in force that name a flavor."""
+        for quota in self._by_queue.values():
+            spec = self._made[quota.queue][0].spec
+            if spec is not None and flavor in spec.flavors:
+                yield quota
+
     def uses(self, flavor: str) -> bool:
         return flavor in self._flavors
 

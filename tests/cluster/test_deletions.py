@@ -6,7 +6,6 @@ from contextlib import suppress
 import pytest
 
 from admitter.sandbox.cluster import KubectlError
-from tests.cluster.elastic import Tenants
 from tests.cluster.objects import job
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -62,12 +61,10 @@ def test_what_holds_quota_is_not_deleted_and_the_message_says_how_many_hold_it(u
     assert f"localqueues.admitter.dev main --namespace={used.namespace} {FORCE}=true" in told
     words = f"ResourceFlavor {flavor} is in use: 2 cpu in ClusterQueue {queue}."
     assert words in refused(used, "resourceflavor", flavor, words)
-    # By either rule: the API server tells of one of them.
-    told = refused(used, "cohort", cohort, f"Cohort {cohort} is in use: 2")
-    assert (
-        f"Cohort {cohort} is in use: 2 cpu of {flavor}." in told
-        or f"2 waiting in ClusterQueue {queue}" in told
+    words = (
+        f"Cohort {cohort} is in use: 2 cpu of {flavor}, 2 waiting. Set spec.stopPolicy of the ClusterQueues"
     )
+    assert words in refused(used, "cohort", cohort, words)
 
 
 def test_a_stopped_queue_without_admitted_workloads_may_go_whatever_waits(used: Team) -> None:
@@ -103,35 +100,43 @@ def test_a_flavor_and_a_cohort_that_workloads_wait_for_are_not_deleted(team: Tea
         team.kubectl("annotate", name, f"{FORCE}-")
     team.apply(job(team.namespace, "waits"))
     eventually(lambda: counts(team, "clusterqueue", queue) == (0, 1), what="the counts")
-    waits = f"is in use: 1 waiting in ClusterQueue {queue}, which names it."
-    for kind, name in (("ResourceFlavor", flavor), ("Cohort", cohort)):
-        words = f"{kind} {name} {waits}"
-        assert words in refused(team, kind.lower(), name, words)
+    words = f"ResourceFlavor {flavor} is in use: 1 waiting in ClusterQueue {queue}, which names it."
+    assert words in refused(team, "resourceflavor", flavor, words)
+    words = f"Cohort {cohort} is in use: 1 waiting. Set spec.stopPolicy of the ClusterQueues below it"
+    assert words in refused(team, "cohort", cohort, words)
     team.kubectl("delete", "job", "waits")
     eventually(lambda: counts(team, "clusterqueue", queue) == (0, 0), what="the counts")
     eventually(lambda: not answer(team, "resourceflavor", flavor), what="the end of the flavor")
     eventually(lambda: not answer(team, "cohort", cohort), what="the end of the Cohort")
 
 
+def test_a_cohort_above_others_counts_what_waits_and_runs_far_below(team: Team) -> None:
+    top, queue = f"{team.namespace}-top", f"{team.namespace}-low"
+    team.cohort("top")
+    team.cohort("mid", "top")
+    team.kubectl("annotate", "cohort.admitter.dev", top, f"{FORCE}-")
+    team.shares(("low", "2"), cohort="mid")
+    team.apply(*(job(team.namespace, name, pods=2, seconds=None, queue="low") for name in ("one", "two")))
+    words = f"Cohort {top} is in use: 2 cpu of {team.flavor('on-demand')}, 1 waiting."
+    assert words in refused(team, "cohort", top, words)
+    team.patch("clusterqueue", queue, {"spec": {"stopPolicy": "Hold"}})
+    words = f"Cohort {top} is in use: 2 cpu of {team.flavor('on-demand')}. "
+    assert words in refused(team, "cohort", top, words), "what waits in a stopped queue counts"
+    team.kubectl("delete", "job", "one", "two")
+    eventually(lambda: counts(team, "clusterqueue", queue) == (0, 0), what="the counts")
+    team.apply(job(team.namespace, "late", pods=2, seconds=None, queue="low"))
+    eventually(lambda: not answer(team, "cohort", top), what="the end of the Cohort")
+
+
 def test_the_annotation_forces_it(used: Team) -> None:
-    for kind, name in (("clusterqueue", used.cluster_queue), ("localqueue", "main")):
+    cohort = f"{used.namespace}-all"
+    refused(used, "cohort", cohort, "2 waiting")
+    refused(used, "resourceflavor", used.flavor("on-demand"), "is in use")
+    for kind, name in (
+        ("resourceflavor", used.flavor("on-demand")),
+        ("cohort", cohort),
+        ("clusterqueue", used.cluster_queue),
+        ("localqueue", "main"),
+    ):
         used.kubectl("annotate", f"{kind}.admitter.dev", name, f"{FORCE}=true")
         used.kubectl("delete", f"{kind}.admitter.dev", name)
-
-
-def test_an_elastic_quota_in_use_is_not_deleted_but_goes_with_its_namespace(tenants: Tenants) -> None:
-    namespace = tenants.quota("a", min={"cpu": "1"})
-    tenants.cluster.run_kubectl("annotate", "elasticquota", "quota", f"--namespace={namespace}", f"{FORCE}-")
-    tenants.runs(namespace, "runs", {"cpu": "1"})
-
-    def delete() -> str:
-        done = ["delete", "elasticquotas.admitter.dev", "quota", f"--namespace={namespace}"]
-        try:
-            return tenants.cluster.run_kubectl(*done, "--dry-run=server")
-        except KubectlError as error:
-            return str(error)
-
-    eventually(lambda: "1 admitted" in delete(), what="the refusal")
-    tenants.cluster.run_kubectl("delete", "namespace", namespace, "--wait=false")
-    gone = ["get", "namespace", namespace, "--ignore-not-found", "--output=name"]
-    eventually(lambda: not tenants.cluster.run_kubectl(*gone).strip(), what="the end of the namespace")

@@ -140,10 +140,13 @@ class QuotaStatuses:
         quota = self.catalog.elastic.of_queue(cluster_queue)
         if quota is not None:
             self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
+            for group in self._tree.queues[cluster_queue].groups:
+                for flavor in group.flavors:
+                    self.touch("resourceflavors", ("", flavor))
         else:
             self.touch("clusterqueues", ("", cluster_queue))
-            for _, cohort in self._tree.path(("queue", cluster_queue))[1:]:
-                self.touch("cohorts", ("", cohort))
+        for _, cohort in self._tree.path(("queue", cluster_queue))[1:]:
+            self.touch("cohorts", ("", cohort))
 
     def _touch_queues_of(self, workload: WorkloadView) -> None:
         queue = (workload.namespace, workload.queue)
@@ -274,7 +277,16 @@ class QuotaStatuses:
         return 0
 
     def _flavor(self, view: ObjectView) -> Json:
-        return {"conditions": self._active(view, self.catalog.flavor_problem(view.name))}
+        namespaces = (quota.namespaces for quota in self.catalog.elastic.naming(view.name))
+        return {
+            "conditions": self._active(view, self.catalog.flavor_problem(view.name)),
+            "busyElasticQuotas": sum(any(map(self._is_busy, each)) for each in namespaces),
+        }
+
+    def _is_busy(self, namespace: str) -> bool:
+        """Whether the elastic quota of a namespace has Workloads of it."""
+        queue = (namespace, ELASTIC_QUOTA_QUEUE)
+        return self._pending[queue] > 0 or self._admitted[queue] > 0
 
     def _cluster_queue(self, view: ObjectView) -> Json:
         entry = self.catalog.queue(view.name)
@@ -291,8 +303,10 @@ class QuotaStatuses:
 
     def _counts(self, view: ObjectView) -> Json:
         """How many Workloads a ClusterQueue has."""
-        pending = sum(self._pending[q] for q in self.world.local_queues_by_cluster_queue.get(view.name))
-        return {"pendingWorkloads": pending, "admittedWorkloads": self._admitted_by[view.name]}
+        return {
+            "pendingWorkloads": self._waiting(view.name),
+            "admittedWorkloads": self._admitted_by[view.name],
+        }
 
     def _visible(self, view: ObjectView) -> Json:
         """What a LocalQueue may say of its ClusterQueue, without the line."""
@@ -303,7 +317,19 @@ class QuotaStatuses:
         return {
             "conditions": self._active(view, self.catalog.cohort_problem(view.name)),
             "flavors": _by_flavor((key, use._asdict()) for key, use in uses),
+            "pendingWorkloads": sum(
+                self._waiting(queue)
+                for queue in self._tree.below(("cohort", view.name))
+                if not self.catalog.queue(queue).stopped
+            ),
         }
+
+    def _waiting(self, queue: str) -> int:
+        """How many Workloads wait in a queue of the engine."""
+        quota = self.catalog.elastic.of_queue(queue)
+        if quota is not None:
+            return sum(self._pending[namespace, ELASTIC_QUOTA_QUEUE] for namespace in quota.namespaces)
+        return sum(self._pending[each] for each in self.world.local_queues_by_cluster_queue.get(queue))
 
     def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
         problem = self.catalog.elastic.problem(kind, view.key)
