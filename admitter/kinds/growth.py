@@ -4,8 +4,10 @@ An expression of the JobKind is used as it stands, with `oldObject` for `object`
 Where the API server can't evaluate one, as it reads another object, the fields that it reads may not change.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from admitter.api.job_kind import Injection, JobKind, JobKindSpec, PodSetsOf
@@ -23,6 +25,11 @@ from admitter.names import (
 LABELS: Final = (WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL)
 ANNOTATIONS: Final = (WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOTATION)
 
+CONTAINERS: Final = ("containers", "initContainers")
+"""Fields of a pod's spec with containers."""
+
+_FIELD: Final = re.compile(r"object(\.\w+)+")
+"""An expression that is a field of the object as it stands."""
 _Path = tuple[str, ...]
 _BEFORE: Final = "item_before"
 
@@ -194,13 +201,41 @@ class PodSetRules:
         yield from (_equal("object", "oldObject", path) for path in sorted(whole))
 
     def tiny_memory(self) -> str:
-        """That a container requests so little memory that its unit has probably been forgotten."""
+        """That a container requests so little memory that its unit has probably been forgotten.
+
+        Containers are those of templates in the object, of what its operator merges into these, and of
+        objects within it. Requests that a JobKind takes from a field as they stand count too.
+        """
         found = [
-            self._anywhere(form, "object", _requests_little(form.template))
+            self._anywhere(form, "object", partial(self._requests_little, form))
             for form in self._spec.pod_sets
-            if form.template is not None and _is_own(self._spec, form)
+            if _is_own(self._spec, form)
         ]
+        added = (each.resources for form in self._spec.pod_sets for each in form.containers)
+        fields = [source.removeprefix("object.") for source in added if _FIELD.fullmatch(source)]
+        found += [_is_little(optional("object", steps(field))) for field in fields]
         return " || ".join(found) or "false"
+
+    def _requests_little(self, form: PodSetsOf, root: str) -> str:
+        """That a container of a template there requests little, or of an object there."""
+        if form.object is not None:
+            place = optional(root, steps(form.object))
+            inner = (
+                self._anywhere(each, place, partial(self._requests_little, each), depth=1)
+                for spec in self._made_within()
+                for each in spec.pod_sets
+                if each.object is None and _is_own(spec, each)
+            )
+            return " || ".join(dict.fromkeys(inner)) or "false"
+        paths = [(*steps(form.template), "spec", field) for field in CONTAINERS] if form.template else []
+        paths += [steps(form.merge[field]) for field in CONTAINERS if field in form.merge]
+        found = " + ".join(elements(root, path, of_map=False) for path in paths)
+        return f"({found}).exists(c, {_is_little('c.?resources')})" if found else "false"
+
+    def _made_within(self) -> list[JobKindSpec]:
+        """The kinds of objects within an object."""
+        made = {(each.group, each.kind) for each in self._spec.children}
+        return [k.spec for k in self._kinds if (k.spec.resource.group, k.spec.resource.kind) in made]
 
     def _has_marks(self, form: PodSetsOf, root: str, depth: int = 0) -> str:
         return self._anywhere(form, root, lambda place: self._marks_at(form, place, depth), depth)
@@ -223,8 +258,7 @@ class PodSetRules:
             return f"{_marks(root, (*path, 'metadata'))} || {_marks(root, path[:-1])}"
         if form.object is None or depth:
             return "false"
-        made = {(each.group, each.kind) for each in self._spec.children}
-        specs = [k.spec for k in self._kinds if (k.spec.resource.group, k.spec.resource.kind) in made]
+        specs = self._made_within()
         place = optional(root, steps(form.object))
         inner = [
             self._has_marks(each, place, depth + 1)
@@ -287,15 +321,16 @@ def _within_related(form: PodSetsOf) -> PodSetsOf:
     return form.model_copy(update={start: getattr(form, start).partition(".")[2]})
 
 
-def _requests_little(template: str) -> Callable[[str], str]:
-    """That a container of a template requests memory, less than one MiB; by the place of the template."""
-    memory = "string(c.resources.requests['memory'])"
-    little = (
-        f"c.?resources.?requests[?'memory'].hasValue() && isQuantity({memory}) && "
-        f"quantity({memory}).isGreaterThan(quantity('0')) && quantity({memory}).isLessThan(quantity('1Mi'))"
+def _is_little(resources: str) -> str:
+    """That an optional value, the resources of a container, has less than one MiB of memory.
+
+    What has only a limit requests as much.
+    """
+    memory = f"string({resources}.?requests[?'memory'].or({resources}.?limits[?'memory']).orValue('0'))"
+    return (
+        f"[{memory}].exists(m, isQuantity(m) && quantity(m).isGreaterThan(quantity('0')) && "
+        "quantity(m).isLessThan(quantity('1Mi')))"
     )
-    path = (*steps(template), "spec", "containers")
-    return lambda place: f"{elements(place, path, of_map=False)}.exists(c, {little})"
 
 
 def _bounds(root: str) -> str:

@@ -3,6 +3,7 @@
 The operator is a user here that makes what it would make: two StatefulSets for a replica.
 """
 
+import copy
 import json
 
 import pytest
@@ -13,6 +14,7 @@ from tests.cluster.objects import Json, local_queue
 from tests.cluster.people import Person
 from tests.cluster.pods import GATE, GROUP, KUEUES_QUEUE, QUEUE, SIZE, gates, maker, pod
 from tests.cluster.team import Team
+from tests.cluster.test_warnings import TINY, applied, asks_in_bytes
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -124,6 +126,17 @@ def test_a_leader_worker_set_carries_its_queue_into_both_templates(bob: Person) 
     assert metadata(made, "workerTemplate") == {"labels": {QUEUE: "iron"}, "annotations": {FAST: "false"}}
     freed = bob.patches("leaderworkerset", "llm", {"metadata": {"labels": {QUEUE: None}}})
     assert (labels(freed, "leaderTemplate"), labels(freed, "workerTemplate")) == ({}, {})
+
+
+def test_memory_in_bytes_of_its_leader_or_workers_is_told(defined: ControlPlane, own_team: Team) -> None:
+    for template in ("leaderTemplate", "workerTemplate"):
+        made = leader_worker_set(own_team.namespace, queue="iron")
+        little = {"name": "more", "image": "work", "resources": TINY["limits"]}
+        inner = made["spec"]["leaderWorkerTemplate"]
+        inner["leaderTemplate"] = copy.deepcopy(inner["workerTemplate"])
+        assert applied(defined, made, "--dry-run=server") == []
+        inner[template]["spec"]["initContainers"] = [little]
+        assert asks_in_bytes(applied(defined, made, "--dry-run=server")), template
 
 
 def test_its_writer_must_be_allowed_to_submit(bob: Person) -> None:

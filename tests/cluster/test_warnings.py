@@ -8,7 +8,7 @@ import pytest
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.objects import Json, cluster_queue, elastic_quota, job
-from tests.cluster.pods import maker, pod
+from tests.cluster.pods import GATE, maker, pod
 
 pytestmark = pytest.mark.cluster
 
@@ -23,8 +23,8 @@ def warned(cluster: Cluster, *arguments: str, content: Json | None = None) -> li
     return [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
 
 
-def applied(cluster: Cluster, made: Json) -> list[str]:
-    return warned(cluster, "apply", "--filename=-", content=made)
+def applied(cluster: Cluster, made: Json, *options: str) -> list[str]:
+    return warned(cluster, "apply", "--filename=-", *options, content=made)
 
 
 def cron_job(
@@ -42,6 +42,12 @@ def cron_job(
 
 
 QUEUE = {"admitter.dev/queue-name": "main"}
+TINY: dict[str, Json] = {
+    "requests": {"requests": {"memory": "128"}, "limits": {"memory": "1Gi"}},
+    "limits": {"limits": {"memory": "128"}},
+}
+"""Resources of a container that requests 128 bytes: by themselves, and by their limits alone."""
+MAKERS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController")
 
 
 def test_a_user_that_sets_suspend_is_told_each_time_that_it_has_no_effect(
@@ -69,7 +75,7 @@ def test_a_queue_that_is_named_where_nothing_reads_it_is_told(user: Cluster, nam
 
 
 def test_a_queue_or_group_of_pods_that_nothing_reads_is_told(user: Cluster, namespace: str) -> None:
-    for kind in ("ReplicaSet", "DaemonSet", "ReplicationController"):
+    for kind in MAKERS[2:]:
         made = maker(namespace, kind, kind.lower(), None)
         made["metadata"]["labels"] = QUEUE
         (told,) = applied(user, made)
@@ -93,6 +99,45 @@ def test_memory_in_bytes_is_told(user: Cluster, namespace: str, memory: str | in
     told = applied(user, job(namespace, "work", queue="absent", requests={"cpu": "1", "memory": str(memory)}))
     words = f"requests memory {memory}, which is less than one MiB"
     assert any(words in line for line in told) is suspicious
+
+
+def with_container(made: Json, field: str, resources: Json) -> Json:
+    """What has a pod template, or the pod, with one more container of a field."""
+    template = made["spec"].get("jobTemplate", made)["spec"].get("template", made)
+    template["spec"].setdefault(field, []).append({"name": "more", "image": "work", "resources": resources})
+    return made
+
+
+def asks_in_bytes(told: list[str]) -> bool:
+    """Whether warnings say that the container asks for 128 bytes."""
+    return any("container more requests memory 128, which is less than one MiB" in line for line in told)
+
+
+@pytest.mark.parametrize("part", TINY)
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_memory_in_bytes_of_any_container_is_told(
+    user: Cluster, namespace: str, field: str, part: str
+) -> None:
+    def told(made: Json) -> bool:
+        return asks_in_bytes(applied(user, with_container(made, field, TINY[part]), "--dry-run=server"))
+
+    assert told(job(namespace, "work", queue="absent"))
+    assert told(cron_job(namespace, jobs=QUEUE))
+    assert told(pod(namespace, "work", schedulingGates=[{"name": GATE}]))
+    assert [kind for kind in MAKERS if not told(maker(namespace, kind, "work"))] == []
+    unqueued = (job(namespace, "work", queue=None), pod(namespace, "work", None))
+    assert not any(told(made) for made in (*unqueued, maker(namespace, "Deployment", "work", None)))
+
+
+def test_memory_in_bytes_is_told_of_one_of_more_containers_than_can_be_stored(
+    user: Cluster, namespace: str
+) -> None:
+    """The API server looks through them all, though it bounds what a policy may cost."""
+    made = job(namespace, "work", queue="absent", requests={"cpu": "1", "memory": "1Gi"})
+    pod = made["spec"]["template"]["spec"]
+    pod["containers"] = [{**pod["containers"][0], "name": f"c{number}"} for number in range(12000)]
+    with_container(made, "initContainers", TINY["limits"])
+    assert asks_in_bytes(applied(user, made, "--server-side", "--dry-run=server"))
 
 
 def test_quota_of_memory_in_bytes_is_told(installed: Cluster, namespace: str) -> None:
