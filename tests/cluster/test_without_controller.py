@@ -12,7 +12,7 @@ from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.direct import DirectCluster
-from tests.cluster.objects import Json, job
+from tests.cluster.objects import Json, job, workload
 from tests.cluster.pages import Web, served, token_of
 from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
@@ -53,6 +53,7 @@ def test_all_answers_say_so_until_a_controller_leads(
     own.run_kubectl("delete", "lease", "--all", f"--namespace={NAMESPACE}")  # of controllers of other tests
     own_team.offers({"cpu": {"on-demand": "2"}})
     own_team.apply(job(own_team.namespace, "first", requests={"cpu": "1"}, seconds=None))
+    own_team.apply(workload(own_team.namespace, "made"))
     token, scope = token_of(own, own_team.namespace, "user"), ("-n", own_team.namespace)
 
     def at_the_page() -> Json:
@@ -70,6 +71,7 @@ def test_all_answers_say_so_until_a_controller_leads(
     listed, warned = told(own, "get", "workloads", *scope)
     assert "first" in listed
     assert warned.startswith("Warning: No controller has run here yet: ")
+    assert (own_team.state("made"), own_team.reason("made")) == ("Pending", ""), "as it is made"
     eventually(lambda: at_the_page().get("state") == "Absent", what="the page to say so")
 
     account = own.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / "account")
@@ -77,6 +79,7 @@ def test_all_answers_say_so_until_a_controller_leads(
     try:
         replica.becomes("leader")
         eventually(lambda: own_team.state("first") == "Admitted", what="the Job to be admitted")
+        eventually(lambda: own_team.state("made") == "Admitted" or own_team.reason("made"), what="a decision")
         own_team.apply(job(own_team.namespace, "second", requests={"cpu": "2"}, seconds=None))
         eventually(lambda: at_the_page().get("state") == "Leading", what="the page to name the leader")
         controller = explained()["controller"]
