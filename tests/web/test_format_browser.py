@@ -48,3 +48,23 @@ async def test_an_axis_of_bytes_has_labels_that_are_round() -> None:
     ]
     assert max(map(len, found)) <= len("5000000Gi")
     assert await evaluated("format.stepsOf('cpu') ?? null") is None
+
+
+async def test_an_axis_has_room_for_its_longest_label() -> None:
+    """The labels are drawn on a canvas, which cuts off what is beyond its edge."""
+    drawn = """await (async () => {
+      const { html, render } = await import("/lib/preact.js");
+      const { Stacked } = await import("/lib/plot.js");
+      const box = document.body.appendChild(document.createElement("div"));
+      const series = [{ name: "a", colour: 0, values: [1, 45000 * 2 ** 30] }];
+      const written = (value) => format.quantity("memory", value);
+      render(html`<${Stacked} times=${[1, 2]} series=${series} said="a" format=${written}
+        steps=${format.stepsOf("memory")} />`, box);
+      while (!box.querySelector("canvas")) await new Promise(requestAnimationFrame);
+      const TICK = 15;  // and the distance of a label from it
+      const pen = document.createElement("canvas").getContext("2d");
+      pen.font = "12px system-ui";
+      const axis = box.querySelectorAll(".u-axis")[1].getBoundingClientRect();
+      return axis.width - TICK - pen.measureText("40000Gi").width;
+    })()"""
+    assert await evaluated(drawn) >= 0

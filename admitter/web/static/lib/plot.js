@@ -74,6 +74,9 @@ export function Stacked({ times, series, limit = null, said, format = number, st
     <details><summary>${words.plot.asTable}</summary><${Numbers} times=${times} series=${series} limit=${limit} format=${format} said=${said} /></details></figure>`;
 }
 
+// How wide an axis of amounts is, in pixels, by its longest label.
+const room = (_plot, labels) => Math.max(56, 18 + 7 * Math.max(0, ...(labels ?? []).map((label) => label.length)));
+
 function options({ series, limit }, format, steps, width, height) {
   const text = value("--quiet");
   const grid = { stroke: value("--line"), width: 1 };
@@ -85,7 +88,7 @@ function options({ series, limit }, format, steps, width, height) {
   return {
     width, height, legend: { show: false }, cursor: { y: false, points: { show: false } },
     scales: { y: { range: (_plot, _least, most) => [0, (most || 1) * 1.05] } },
-    axes: [{ ...axis, space: 60, values: (_plot, splits) => splits.map(clock) }, { ...axis, size: 56, incrs: steps, values: (_plot, splits) => splits.map(format) }],
+    axes: [{ ...axis, space: 60, values: (_plot, splits) => splits.map(clock) }, { ...axis, size: room, incrs: steps, values: (_plot, splits) => splits.map(format) }],
     series: [{}, ...filled, ...line],
   };
 }
