@@ -46,9 +46,12 @@ def shell(command: str) -> str:
     return answer.stdout
 
 
-def typed(page: Path) -> Iterator[tuple[str, str]]:
-    """The commands of a page, and what they print as the page shows it."""
-    for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
+def typed(page: Path, heading: str = "") -> Iterator[tuple[str, str]]:
+    """The commands of a page, or of the section below a heading, and what they print as the page shows it."""
+    text = page.read_text()
+    if heading:
+        text = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
         for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = each.partition("\n")
             if command.endswith("<<EOF"):

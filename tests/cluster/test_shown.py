@@ -106,12 +106,28 @@ def printed(terminal: Terminal, command: str, expected: re.Pattern[str]) -> str:
     return said
 
 
+def types(terminal: Terminal, page: Path, heading: str = "") -> int:
+    """Type the commands of a page, or of one of its sections; returns how many print what is shown: all."""
+    count = 0
+    for command, shown in typed(page, heading):
+        expected = pattern(trimmed(shown))
+        said = printed(terminal, command, expected)
+        assert expected.fullmatch(said), f"{page.relative_to(ROOT)}: $ {command}\n{said}"
+        count += 1
+    return count
+
+
 @pytest.mark.parametrize(
     "pages", [pytest.param(TUTORIAL, id="tutorial"), pytest.param(KINDS, id="kinds"), *OPTIONAL]
 )
 def test_each_command_of_a_page_prints_what_is_shown(terminal: Terminal, pages: tuple[str, ...]) -> None:
     for page in pages:
-        for command, shown in typed(ROOT / "docs" / page):
-            expected = pattern(trimmed(shown))
-            said = printed(terminal, command, expected)
-            assert expected.fullmatch(said), f"{page}: $ {command}\n{said}"
+        types(terminal, ROOT / "docs" / page)
+
+
+def test_each_command_of_the_first_queue_prints_what_is_shown(terminal: Terminal) -> None:
+    """They run in a sandbox as in any cluster, as the README says."""
+    readme = ROOT / "README.md"
+    assert "`admitter sandbox up --with-controller` gives you an empty cluster" in readme.read_text()
+    terminal.type('admitter sandbox up --with-controller && eval "$(admitter sandbox env)"')
+    assert types(terminal, readme, "Your first queue") >= 8
