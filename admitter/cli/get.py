@@ -15,11 +15,11 @@ from admitter.cli.looking import (
     ConfigFile,
     Namespace,
     StateFile,
-    console,
     look_at_all,
     look_at_namespace,
     namespace_of,
     say_restricted,
+    show,
     warn,
     write,
 )
@@ -42,6 +42,7 @@ _HEADINGS: Final = (
     *("NAMESPACE", "NAME", "QUEUE", "CLUSTERQUEUE"),
     *("PRIORITY", "STATUS", "POSITION", "REASON", "AGE"),
 )
+WHAT: Final = "Workloads that wait or hold quota"
 
 app = typer.Typer(
     help="""Show Workloads with what no status holds: position, and expected start.
@@ -106,12 +107,12 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     snapshot = Snapshot(known)
     found = list(rows(snapshot, where))
     if output is GetOutput.TABLE:
-        console().print(_table(found, snapshot.now))
+        show(_table(found, snapshot.now), WHAT, where)
         return
     waiting = [row.workload for row in found if row.position is not None]
     starts = Estimator(known, Snapshot(known), playing=until(allowance.begin())).of(waiting)
     if output is GetOutput.WIDE:
-        console().print(_table(found, snapshot.now, {uid: short(each) for uid, each in starts.items()}))
+        show(_table(found, snapshot.now, {uid: short(each) for uid, each in starts.items()}), WHAT, where)
         return
     answers = [
         row_json(row) | {"start": estimate_json(starts[uid], snapshot.now) if uid in starts else None}
@@ -130,7 +131,7 @@ def _tell(
     warn(controllers)
     found = list(rows_of_namespace(known))
     if output in {GetOutput.TABLE, GetOutput.WIDE}:
-        console().print(_table(found, known.taken))
+        show(_table(found, known.taken), WHAT, namespace)
     else:
         write([row_json(row) | {"start": None} for row in found], Form(output))
     say_restricted("Positions are those that LocalQueues tell, and there are no expected starts.", error)

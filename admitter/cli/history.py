@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
-from admitter.cli.looking import AllNamespaces, Namespace, Output, ask, console, namespace_of, write
+from admitter.cli.looking import AllNamespaces, Namespace, Output, ask, namespace_of, show, write
 from admitter.cli.named import job_named
 from admitter.cli.options import Context, Kubeconfig
 from admitter.insight.history import HistoryEntry, read
@@ -51,7 +51,8 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     found = ask(kubeconfig, context, lambda transport: read(transport, where, named))
     shown = [each for each in found if not reason or each.what in reason]
     if output is Output.TABLE:
-        console().print(_table(shown))
+        what = f"history of {name or 'Workloads'}" + (f" by reason {' or '.join(reason)}" if reason else "")
+        show(_table(shown), what, where)
     else:
         write([asdict(each) for each in shown], output)
 

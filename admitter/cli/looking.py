@@ -13,6 +13,7 @@ import orjson
 import typer
 import yaml
 from rich.console import Console
+from rich.table import Table
 
 from admitter.client.errors import ClusterError
 from admitter.convert.settings import DEFAULTS, Settings
@@ -246,6 +247,16 @@ def console() -> Console:
     """Where tables go: as wide as the terminal, or wide enough for a file."""
     width = None if sys.stdout.isatty() else 200
     return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def show(table: Table, what: str, namespace: str | None) -> None:
+    """Print a table; on standard error that there is no `what`, if it has no rows."""
+    if table.row_count:
+        console().print(table)
+    elif namespace is None:
+        typer.echo(f"no {what}", err=True)
+    else:
+        typer.echo(visible(f"no {what} in namespace {namespace}; -A: in any"), err=True)
 
 
 def write(answer: Any, output: Output) -> None:  # noqa: ANN401  # whatever JSON has

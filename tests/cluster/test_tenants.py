@@ -149,6 +149,19 @@ def test_what_needs_more_rights_says_which_and_the_role(
     assert ("\n" in said, "forbidden" in said) == (False, False)
 
 
+def test_a_tenant_reads_what_happened_or_that_nothing_is_known(tenant: Tenant) -> None:
+    team = tenant.team
+    team.apply(tenant.job("runs", "3"))
+    eventually(lambda: "Admitted" in tenant.says("history", "job/runs"), what="an entry")
+    where = f"in namespace {team.namespace}; -A: in any"
+    for asked, words in (
+        (("job/gone",), f"no history of job/gone {where}\n"),
+        (("--reason", "Preempted"), f"no history of Workloads by reason Preempted {where}\n"),
+    ):
+        answer = tenant.run("history", *asked)
+        assert (answer.exit_code, answer.stdout, answer.stderr) == (0, "", words)
+
+
 def test_a_tenant_pauses_and_resumes_a_job(tenant: Tenant) -> None:
     team = tenant.team
     team.apply(tenant.job("runs", "1"))

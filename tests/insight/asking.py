@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from admitter.cli.main import app
 from admitter.insight.forecast import playing, timed
@@ -33,9 +33,13 @@ class Desk:
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """What a command prints."""
+        return self.ask(*arguments, exit_code=exit_code).stdout
+
+    def ask(self, *arguments: str, exit_code: int = 0) -> Result:
+        """What a command prints, to standard error too."""
         answer = CliRunner().invoke(app, [*arguments, "--state", str(self._state)])
         assert answer.exit_code == exit_code, (answer.stderr, answer.exception)
-        return answer.stdout
+        return answer
 
     def explain(self, name: str, namespace: str = "a") -> Any:
         """All that is said of a Job."""

@@ -54,3 +54,20 @@ def test_for_programs(desk: Desk) -> None:
     assert (answers["later"]["position"], answers["later"]["queue"]) == (2, "ClusterQueue team-a")
     assert answers["elsewhere"]["start"]["median"] == "2026-01-01T00:00:00Z", "it fits, so it starts at once"
     assert answers["runs"]["start"] is None
+
+
+@pytest.mark.parametrize("output", ["table", "wide"])
+def test_an_empty_list_says_where_it_has_looked(tmp_path: Path, output: str) -> None:
+    state = State()
+    state.queue("team-a", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("a", "team-a")
+    desk = Desk(state, tmp_path)
+    what = "no Workloads that wait or hold quota"
+    for scope, words in (
+        ((), f"{what} in namespace default; -A: in any\n"),
+        (("-n", "a"), f"{what} in namespace a; -A: in any\n"),
+        (("-A",), f"{what}\n"),
+    ):
+        answer = desk.ask("get", "workloads", *scope, "-o", output, *AT_LEISURE)
+        assert (answer.stdout, answer.stderr) == ("", words)
+    assert json.loads(desk.run("get", "workloads", "-o", "json", *AT_LEISURE)) == []
