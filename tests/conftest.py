@@ -53,6 +53,7 @@ SHARING = {
         "test_operations.py",
         "test_without_controller.py",
         "test_definitions.py",
+        "test_without_mutation.py",
         "test_run.py",
     ),
     "replicas": ("test_high_availability.py", "test_described_kinds.py"),
