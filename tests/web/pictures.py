@@ -25,6 +25,7 @@ SCHEMES: Final = ("light", "dark")
 HEIGHT: Final = 900
 COLOURS: Final = 64
 """Of a picture: few make small files."""
+SETTLED_MS: Final = 300_000
 TALLEST: Final = 2400
 """Pixels of a picture; what is below is cut off."""
 ADMINISTRATOR, TENANT = PERSONS
@@ -85,9 +86,8 @@ async def taken(opened: Browser, page: str, view: View, width: int, scheme: str)
 
 async def settled(tab: Page) -> None:
     """Wait until nothing is being worked out, and the page has stayed the same for a while."""
-    await expect(tab.get_by_text(re.compile("(Being worked out|Reading).*…"))).to_have_count(
-        0, timeout=90_000
-    )
+    busy = tab.get_by_text(re.compile("(being worked out|reading).*…", re.IGNORECASE))
+    await expect(busy).to_have_count(0, timeout=SETTLED_MS)
     await tab.evaluate(
         """(quiet) => new Promise((done) => {
           let timer = setTimeout(done, quiet);
