@@ -86,8 +86,14 @@ async def taken(opened: Browser, page: str, view: View, width: int, scheme: str)
 
 async def settled(tab: Page) -> None:
     """Wait until nothing is being worked out, and the page has stayed the same for a while."""
+    await quiet(tab)  # a view asks for what is to be worked out a moment after it is drawn
     busy = tab.get_by_text(re.compile("(being worked out|reading).*…", re.IGNORECASE))
     await expect(busy).to_have_count(0, timeout=SETTLED_MS)
+    await quiet(tab)
+
+
+async def quiet(tab: Page) -> None:
+    """Wait until the page has stayed the same for a while, or for 20 seconds."""
     await tab.evaluate(
         """(quiet) => new Promise((done) => {
           let timer = setTimeout(done, quiet);
