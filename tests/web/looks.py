@@ -150,11 +150,11 @@ async def main_thread_ms(tab: Page, work: Awaitable[object]) -> float:
     """
     opened = tab.context.browser
     assert opened is not None
-    slowness = await _slowness(tab)
+    slowness = await slowness_of(tab)
     await opened.start_tracing(page=tab, categories=["toplevel", "disabled-by-default-devtools.timeline"])
     await work
     events = orjson.loads(await opened.stop_tracing())["traceEvents"]
-    slowness = max(1.0, slowness, await _slowness(tab))
+    slowness = max(1.0, slowness, await slowness_of(tab))
     names = ((each, each["args"].get("name")) for each in events if each["name"] == "thread_name")
     threads = {(each["pid"], each["tid"]) for each, name in names if name == "CrRendererMain"}
     tasks = [each for each in events if each["name"].endswith("RunTask") and "tdur" in each]
@@ -166,7 +166,7 @@ async def main_thread_ms(tab: Page, work: Awaitable[object]) -> float:
     return max(found) / slowness
 
 
-async def _slowness(tab: Page) -> float:
+async def slowness_of(tab: Page) -> float:
     """So many times as long as on an idle machine a fixed calculation takes: the best of some."""
     return float(await tab.evaluate(CALCULATION)) / CALCULATION_MS
 

@@ -3,7 +3,17 @@
 import pytest
 from playwright.async_api import Page
 
-from tests.web.looks import SOON, browser, comes, first_paint_ms, loading, logged_in, main_thread_ms, taken
+from tests.web.looks import (
+    SOON,
+    browser,
+    comes,
+    first_paint_ms,
+    loading,
+    logged_in,
+    main_thread_ms,
+    slowness_of,
+    taken,
+)
 from tests.web.pages import CHROMIUM, HOW, served
 from tests.web.scale import PLACES, big_cluster
 
@@ -33,13 +43,19 @@ async def test_all_views_are_there_soon_and_change_at_little_cost() -> None:
 
 
 async def _soonest_paint(tab: Page) -> float:
-    """Of three looks: a machine may do something else meanwhile."""
-    found = [await first_paint_ms(tab)]
+    """Of three looks, in milliseconds of an idle machine: this one may do something else meanwhile."""
+    found = [await _paint(tab)]
     while found[-1] >= PAINT_MS and len(found) < 3:
         await tab.reload()
         await taken(tab)
-        found.append(await first_paint_ms(tab))
+        found.append(await _paint(tab))
     return min(found)
+
+
+async def _paint(tab: Page) -> float:
+    took, slowness = await first_paint_ms(tab), max(1.0, await slowness_of(tab))
+    print(f"first paint: {took:.0f} ms, on a machine {slowness:.1f} times as slow as an idle one")
+    return took / slowness
 
 
 async def test_changes_that_come_one_after_the_other_are_shown_each() -> None:
