@@ -25,6 +25,8 @@ CALCULATION = """() => Math.min(...[1, 2, 3, 4, 5].map(() => {
   return performance.now() - start + (words.size === 10007 ? 0 : Infinity);
 }))"""
 CALCULATION_MS = 2.5
+SHOWN_MS = 120_000
+"""How long a view of the largest cluster may take on a busy machine: its server forecasts meanwhile."""
 SHOWN = """() => location.hash.length > 2
   ? location.hash.slice(2).split("?")[0]
   : document.querySelector("nav [aria-current=page]")?.getAttribute("href").slice(2)"""
@@ -197,7 +199,8 @@ async def first_paint_ms(tab: Page) -> float:
 
 async def taken(tab: Page) -> str:
     """The moment that a view shows, once it shows one."""
-    shown = await tab.wait_for_function("() => document.querySelector('.state')?.dataset.taken")
+    told = "() => document.querySelector('.state')?.dataset.taken"
+    shown = await tab.wait_for_function(told, timeout=SHOWN_MS)
     return str(await shown.json_value())
 
 
@@ -212,5 +215,5 @@ async def comes(tab: Page, page: Served, state: State) -> None:
 async def is_newer(tab: Page, than: str) -> None:
     """Wait until a view shows another moment."""
     told = "than => (document.querySelector('.state')?.dataset.taken ?? than) !== than"
-    handle = await tab.wait_for_function(told, arg=than)
+    handle = await tab.wait_for_function(told, arg=than, timeout=SHOWN_MS)
     await handle.dispose()  # else the tab would keep it
