@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { Refused, send, useAnswer } from "/lib/api.js";
-import { near, quantity } from "/lib/format.js";
+import { inBytes, near, quantity } from "/lib/format.js";
 import { Bar, Empty, Failure, QueueLink, State, Title } from "/lib/parts.js";
 import { words } from "/lib/words.js";
 import { Difference, Written } from "/views/tried.js";
@@ -177,7 +177,7 @@ const ending = (quota) => Math.max(1, quota.end * 1.5);
 
 // How much one step of a slider is: whole devices, cores or Gi, or less where there are only a few.
 function stepOf(resource, end) {
-  const unit = /^(memory|storage|ephemeral-storage|hugepages-.*)$/.test(resource) ? 1024 ** 3 : 1;
+  const unit = inBytes(resource) ? 1024 ** 3 : 1;
   const rough = end / unit / 200;
   if (resource === "cpu" && end <= 4) return 0.1;
   if (rough <= 1) return end / unit < 4 && unit > 1 ? unit / 64 : unit;
