@@ -10,11 +10,11 @@ import pytest
 
 from admitter.client.http import Client, HttpError, Server, encoded
 from admitter.sandbox.certificates import Authority
+from tests.patience import PATIENCE_SECONDS
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 NO_TLS = ssl.create_default_context()
-PATIENCE = 5.0
 
 
 async def request(reader: asyncio.StreamReader) -> bytes:
@@ -41,7 +41,7 @@ async def serving(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncIterato
     host, port = server.sockets[0].getsockname()[:2]
     async with server:
         yield f"{'https' if tls else 'http'}://{host}:{port}"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(talk for talk in talks if talk is not None))
 
 
@@ -62,7 +62,9 @@ class Counting:
 
 
 async def call(client: Client, path: str = "/thing", body: bytes | None = None) -> bytes:
-    answer = await client.call("GET" if body is None else "POST", path, {"accept": "x/y"}, body, PATIENCE)
+    answer = await client.call(
+        "GET" if body is None else "POST", path, {"accept": "x/y"}, body, PATIENCE_SECONDS
+    )
     assert answer.status == 200
     return answer.body
 
@@ -101,7 +103,7 @@ async def test_a_connection_that_the_server_closes_is_not_used_again(answer: byt
     async with serving(server) as url:
         client = Client(Server(url, NO_TLS))
         await call(client)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while client.connections:  # noqa: ASYNC110  # each turn of the loop lets the end of the connection arrive
                 await asyncio.sleep(0)
         await call(client)
@@ -150,7 +152,7 @@ async def test_a_stream_is_read_as_it_comes_and_its_loss_is_told() -> None:
 
 
 async def read(client: Client, seen: list[bytes]) -> None:
-    async with client.stream("/watch", {}, PATIENCE) as (answer, body):
+    async with client.stream("/watch", {}, PATIENCE_SECONDS) as (answer, body):
         assert answer.status == 200
         async for piece in body:
             seen.append(piece)  # noqa: PERF401  # what came before the end counts
@@ -170,7 +172,7 @@ async def test_a_slow_reader_holds_the_server_up_instead_of_filling_memory() -> 
 
     async with serving(stream) as url:
         client = Client(Server(url, NO_TLS))
-        async with client.stream("/watch", {}, PATIENCE) as (_, body):
+        async with client.stream("/watch", {}, PATIENCE_SECONDS) as (_, body):
             held = -1
             while held != sent:  # until the server can send no more
                 held = sent
@@ -236,7 +238,7 @@ async def test_a_connection_to_a_proxy_that_says_nothing_is_closed() -> None:
         client = Client(Server("https://cluster.invalid", NO_TLS, proxy=url))
         with pytest.raises(TimeoutError):
             await client.call("GET", "/", {}, None, 0.1)
-        await asyncio.wait_for(closed.wait(), PATIENCE)
+        await asyncio.wait_for(closed.wait(), PATIENCE_SECONDS)
 
 
 async def test_a_name_can_not_end_a_request() -> None:

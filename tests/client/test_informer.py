@@ -15,6 +15,7 @@ from admitter.client.informer import Informer
 from admitter.client.metrics import CallMetrics
 from admitter.client.source import Source
 from tests.client.faulty_server import FaultyServer, bookmark, connected, event, thing
+from tests.patience import PATIENCE_SECONDS
 
 
 def page(version: int, *items: dict[str, Any], more: str = "") -> tuple[int, dict[str, str], Any]:
@@ -46,7 +47,7 @@ async def names(informer: Informer[ObjectView], *expected: str) -> None:
     """Wait until the store has just these objects."""
     changed = asyncio.Event()
     informer.store.listen(lambda _old, _new: changed.set())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while sorted(view.name for view in informer.store) != sorted(expected):
             changed.clear()
             await changed.wait()
@@ -127,7 +128,7 @@ async def test_a_kind_that_is_missing_is_looked_for_without_growing_pauses(
     told: list[str] = []
     async with informed(server, returned=told.append) as informer:
         await names(informer, "new")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not told:  # noqa: ASYNC110  # the store changes just before
                 await asyncio.sleep(0)
     assert told == ["new"], "once, when it has been read, and not at the start"

@@ -10,11 +10,12 @@ from structlog.testing import capture_logs
 from admitter.client.errors import ClusterError, UnreachableError, api_error
 from admitter.client.failures import FAILURES_TOLD
 from admitter.client.workqueue import FIRST_PAUSE_SECONDS, LEFTOVERS, WorkQueue
+from tests.patience import PATIENCE_SECONDS
 
 
 async def handled_until(queue: WorkQueue[str], done: Callable[[], bool]) -> None:
     running = asyncio.create_task(queue.run())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not done():  # noqa: ASYNC110  # each turn of the loop lets the queue's own tasks go on
             await asyncio.sleep(0)
     running.cancel()
@@ -153,7 +154,7 @@ async def test_to_finish_is_to_begin_nothing_and_to_wait_for_what_has_begun() ->
     await asyncio.sleep(0)
     assert not finishing.done()
     may_end.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await finishing
         await running
     assert seen == ["a"]

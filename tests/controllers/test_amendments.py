@@ -16,9 +16,8 @@ from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine.model import Workload
 from admitter.engine.tree_cycle import Plan, Reassignment
 from admitter.policy import status
+from tests.patience import PATIENCE_SECONDS
 from tests.policy.test_status import ADMISSION, at, view
-
-PATIENCE = 5.0
 
 
 def displaced(generation: int) -> Json:
@@ -63,7 +62,7 @@ class Scene:
         self.amendments.decided(plan, keys, lambda *_: 7)
         for number in range(rounds):
             if number:
-                await asyncio.wait_for(self.due.wait(), PATIENCE)
+                await asyncio.wait_for(self.due.wait(), PATIENCE_SECONDS)
                 self.due.clear()
             async with asyncio.TaskGroup() as group:
                 self.amendments.write(group)
@@ -112,7 +111,7 @@ async def test_what_is_of_the_past_is_not_written(monkeypatch: pytest.MonkeyPatc
         scene = Scene([api_error(409, {})], monkeypatch)
         await scene.decides(Plan(restored=["u"]), rounds=1)
         past(scene.world, scene.stored)
-        await asyncio.wait_for(scene.due.wait(), PATIENCE)
+        await asyncio.wait_for(scene.due.wait(), PATIENCE_SECONDS)
         async with asyncio.TaskGroup() as group:
             scene.amendments.write(group)
         assert scene.patches == []

@@ -14,6 +14,7 @@ from admitter.client.errors import ClusterError, UnreachableError, api_error
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import AppLifecycle
 from tests.apiserver.server import ApiServer, place
+from tests.patience import PATIENCE_SECONDS
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -67,7 +68,7 @@ class Server(ApiServer):
         await asyncio.gather(running, return_exceptions=True)
 
     async def turns_until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not condition():  # noqa: ASYNC110  # each turn of the loop lets the controller go on
                 await asyncio.sleep(0)
 

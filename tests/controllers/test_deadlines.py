@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from admitter.cache.views import WorkloadView, at, parse_workload, timestamp
 from admitter.client.store import Key
 from admitter.controllers.workload.deadlines import Deadlines
+from tests.patience import PATIENCE_SECONDS
 
 START = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
@@ -57,7 +58,7 @@ def test_each_is_told_at_its_deadline_and_what_has_gone_is_not() -> None:
         deadlines.workload_changed(early, replace(early, version=2))  # no other deadline: told once
         deadlines.workload_changed(gone, None)
         deadlines.workload_changed(released, replace(released, admission=None))
-        await asyncio.wait_for(last.wait(), 10)
+        await asyncio.wait_for(last.wait(), PATIENCE_SECONDS)
         deadlines.close()
         return told
 
@@ -70,7 +71,7 @@ def test_a_deadline_that_has_passed_is_told_at_once() -> None:
         deadlines = Deadlines(Wall(), told.put_nowait)
         deadlines.workload_changed(None, workload("past", -600))
         try:
-            return await asyncio.wait_for(told.get(), 5)
+            return await asyncio.wait_for(told.get(), PATIENCE_SECONDS)
         finally:
             deadlines.close()
 

@@ -21,6 +21,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.gate_readiness import at_admission, backing_off
 from admitter.policy.readiness import LOSS_SECONDS
+from tests.patience import PATIENCE_SECONDS
 
 Json = dict[str, Any]
 
@@ -204,7 +205,7 @@ async def test_the_alarm_of_a_deadline_rings_for_what_is_late_and_for_what_was_r
     cluster.now = BEGAN + 99.97
     cluster.workload(ReadinessStatus(BEGAN + 100))
     cluster.now = BEGAN + 100
-    await asyncio.wait_for(_until(lambda: bool(cluster.due)), 5)
+    await asyncio.wait_for(_until(lambda: bool(cluster.due)), PATIENCE_SECONDS)
     assert cluster.due == [cluster.key]
     cluster.ready.close()
 
@@ -217,7 +218,7 @@ async def test_the_alarm_of_the_next_try_lets_a_workload_compete(cluster: Cluste
     assert backing_off(cluster.clock, view) == f"evicted 2 times for readiness; next try at {_text(60)}"
     cluster.now = BEGAN + 60
     assert backing_off(cluster.clock, view) == ""
-    await asyncio.wait_for(_until(lambda: bool(cluster.retried)), 5)
+    await asyncio.wait_for(_until(lambda: bool(cluster.retried)), PATIENCE_SECONDS)
     assert cluster.retried == [cluster.key]
     cluster.ready.close()
 
@@ -309,7 +310,7 @@ async def test_one_timer_rings_for_many_and_its_heap_stays_small() -> None:
     alarms.drop("uid-0")
     now = BEGAN + 1000 + 19 + 3
     alarms.set("uid-soon", ("team", "soon"), BEGAN)
-    await asyncio.wait_for(_until(lambda: bool(rung)), 5)
+    await asyncio.wait_for(_until(lambda: bool(rung)), PATIENCE_SECONDS)
     assert rung == [("team", "soon"), ("team", "1"), ("team", "2"), ("team", "3")]
     alarms.close()
     assert LOOK_SECONDS < LOSS_SECONDS

@@ -22,6 +22,7 @@ from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Gate, Waiting
+from tests.patience import PATIENCE_SECONDS
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KEY = ("finance", "report")
@@ -85,7 +86,7 @@ async def told(
     reasons.want(KEY, Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
     running = asyncio.create_task(reasons.run())
     with suppress(TimeoutError):
-        await asyncio.wait_for(server.took.wait(), 30 if taken else 0.2)
+        await asyncio.wait_for(server.took.wait(), PATIENCE_SECONDS if taken else 0.2)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running

@@ -12,10 +12,10 @@ from admitter.client.transport import HttpTransport
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.lease_lock import Term
 from admitter.election.leases import HANDED_OVER, LEASES, LeaseSettings
+from tests.patience import PATIENCE_SECONDS
 
 Json = dict[str, Any]
 SETTINGS = LeaseSettings(duration=1, margin=0.5, renewal=0.05, look=0.02)
-PATIENCE = 10
 NAME = "admitter-controller"
 
 
@@ -113,7 +113,7 @@ async def claiming(server: Server, identity: str = "me") -> AsyncIterator[Claim]
 
     claim = Claim(ElectorThread(connect, identity, 1, SETTINGS))
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             yield claim
     finally:
         await claim.resign(clean=False)

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-PATIENCE_SECONDS = 60.0
+from tests.patience import PATIENCE_SECONDS
+
 QUIET_SECONDS = 1.5
 
 

@@ -12,6 +12,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import SnapshotFile
 from tests.insight.states import State
+from tests.patience import PATIENCE_SECONDS
 from tests.web.pages import ADMIN, CHROMIUM, Served, served
 from tests.web.scale import GPU
 
@@ -25,8 +26,6 @@ CALCULATION = """() => Math.min(...[1, 2, 3, 4, 5].map(() => {
   return performance.now() - start + (words.size === 10007 ? 0 : Infinity);
 }))"""
 CALCULATION_MS = 2.5
-SHOWN_MS = 120_000
-"""How long a view of the largest cluster may take on a busy machine: its server forecasts meanwhile."""
 SHOWN = """() => location.hash.length > 2
   ? location.hash.slice(2).split("?")[0]
   : document.querySelector("nav [aria-current=page]")?.getAttribute("href").slice(2)"""
@@ -90,6 +89,7 @@ async def logged_in(
         permissions=["clipboard-read", "clipboard-write"],
     )
     try:
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         tab = await context.new_page()
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("console", lambda said: faults.extend([said.text] if _is_fault(said) else []))
@@ -200,7 +200,7 @@ async def first_paint_ms(tab: Page) -> float:
 async def taken(tab: Page) -> str:
     """The moment that a view shows, once it shows one."""
     told = "() => document.querySelector('.state')?.dataset.taken"
-    shown = await tab.wait_for_function(told, timeout=SHOWN_MS)
+    shown = await tab.wait_for_function(told)
     return str(await shown.json_value())
 
 
@@ -215,5 +215,5 @@ async def comes(tab: Page, page: Served, state: State) -> None:
 async def is_newer(tab: Page, than: str) -> None:
     """Wait until a view shows another moment."""
     told = "than => (document.querySelector('.state')?.dataset.taken ?? than) !== than"
-    handle = await tab.wait_for_function(told, arg=than, timeout=SHOWN_MS)
+    handle = await tab.wait_for_function(told, arg=than)
     await handle.dispose()  # else the tab would keep it

@@ -20,13 +20,14 @@ from admitter.web.server import Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage
 from tests.insight.states import NOW, State
+from tests.patience import PATIENCE_SECONDS
 
 _LEASE = ShardLease(0, "admitter-controller", alive=True, holder="pod_1", since=NOW - 7500.0)
 LEADS = ControllerStatus((_LEASE,), NOW)
 ADMIN, TENANT, EDITOR = "admins-token", "tenants-token", "editors-token"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")  # the fastest first
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-expect.set_options(timeout=30_000)  # a busy machine draws a thousand rows in more than the usual five seconds
+expect.set_options(timeout=1000 * PATIENCE_SECONDS)
 HOW = "needs a browser: apt-get install chromium-headless-shell"
 
 

@@ -10,6 +10,7 @@ from playwright.async_api import FloatRect, Locator, Page, Position, expect
 from admitter.client.access import Right, User
 from tests.insight.nodes import GPU, node, park, pods
 from tests.insight.states import State
+from tests.patience import PATIENCE_SECONDS
 from tests.web.looks import LOOKS, PHONE, go, is_accessible, looking, main_thread_ms
 from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, Rights
 from tests.web.test_cluster_map import HOSTILE, busy, hall
@@ -254,7 +255,7 @@ async def test_where_contrast_is_high_queues_differ_in_pattern_too() -> None:
         await expect(cells(tab)).to_be_visible()
         plain = await pixels(tab)
         await tab.emulate_media(forced_colors="active")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(await pixels(tab)) <= len(plain):  # lines in the cells of a queue
                 await tab.wait_for_timeout(50)
         await is_accessible(tab)

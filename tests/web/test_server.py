@@ -13,6 +13,7 @@ from admitter.client.access import Access
 from admitter.client.errors import ClusterError
 from admitter.web.routes import GET
 from admitter.web.server import MOST_STREAMS_OF_ONE
+from tests.patience import PATIENCE_SECONDS
 from tests.web.pages import ADMIN, TENANT, Rights, Served, department, served
 
 Json = dict[str, Any]
@@ -56,7 +57,7 @@ async def test_no_client_is_told_anything_without_a_token(page: Served) -> None:
 
 async def explained(page: Served, token: str) -> Json:
     """All that is told of a Workload; on a busy machine a first answer goes before it is worked out."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             answer = await ask(page, "/api/workload", token, namespace="team-a", name="train-0")
             if answer["complete"]:
@@ -194,7 +195,7 @@ async def test_a_stream_goes_on_while_the_api_server_does_not_answer(
 
     headers = {"Authorization": f"Bearer {ADMIN}"}
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(PATIENCE_SECONDS),
         aiohttp.ClientSession(headers=headers) as session,
         session.get(f"{page.address}/api/changes") as answer,
     ):

@@ -12,6 +12,7 @@ from admitter.policy.snapshot import Snapshot
 from admitter.web.masked import masked_text
 from admitter.web.views.workload import named
 from tests.insight.states import NOW, State
+from tests.patience import PATIENCE_SECONDS
 from tests.web.pages import ADMIN, TENANT, Rights, Served, served
 from tests.web.test_server import Json, ask
 from tests.web.workload_states import GPU, RULE, lab
@@ -28,7 +29,7 @@ async def page() -> AsyncIterator[Served]:
 
 async def told(page: Served, name: str, token: str = ADMIN, namespace: str = "team-a") -> Json:
     """The whole answer; on a busy machine a first one comes before it is worked out."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             answer = await ask(page, "/api/workload", token, namespace=namespace, name=name)
             if answer["complete"]:
