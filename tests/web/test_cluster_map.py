@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import AsyncIterator
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import orjson
@@ -19,8 +19,8 @@ Json = dict[str, Any]
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "\u202egnp.exe", "a" * 253, "${1+1}", "'\";--")
 MOST_BYTES = 150_000
-MOST_SECONDS = 10.0
-"""For what takes less than one: the machine may have other work."""
+MOST_SECONDS = 2.0
+"""Of CPU, for what takes a fifth of one on an idle machine."""
 
 
 def busy() -> State:
@@ -323,12 +323,12 @@ def hall(nodes: int, pods_each: int, queues: int) -> State:
 
 async def test_two_thousand_nodes_are_small_and_fast() -> None:
     async with served(hall(2000, 20, 100)) as page:
-        began = perf_counter()
+        began = process_time()
         seen = await ask(page, "/api/map")
-        took = perf_counter() - began
+        took = process_time() - began
         assert len(seen["nodes"]["key"]) == 2000
         assert sum(seen["nodes"]["pods"]) == 40_000
         packed = gzip.compress(orjson.dumps(seen), 6)
-        print(f"map of 2,000 nodes: {len(packed)} bytes, {took:.2f} s")
+        print(f"map of 2,000 nodes: {len(packed)} bytes, {took:.2f} s of CPU")
         assert len(packed) <= MOST_BYTES
         assert took < MOST_SECONDS
