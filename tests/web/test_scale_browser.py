@@ -19,7 +19,7 @@ from tests.web.scale import PLACES, big_cluster
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason=HOW),
-    pytest.mark.timeout(600),  # among the longest: they come first
+    pytest.mark.timeout(900),  # the longest: it comes first
 ]
 
 QUEUES, WORKLOADS, NODES = 1000, 20_000, 2000
