@@ -18,6 +18,7 @@ from admitter.api.kinds import KINDS
 from admitter.cli.configuration import Configuration
 from admitter.cli.main import app
 from admitter.names import API_VERSION
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -41,7 +42,7 @@ def shell(command: str) -> str:
         capture_output=True,
         text=True,
         check=not command.startswith(("admitter import ", "admitter replay ")),  # their statuses are findings
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     return answer.stdout
 

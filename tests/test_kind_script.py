@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -17,7 +19,13 @@ def run_script(programs: Path) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin"}
     command = ["/bin/bash", str(ROOT / "tests" / "kind.sh")]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=60, cwd=programs
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        cwd=programs,
     )
 
 

@@ -17,6 +17,7 @@ import admitter.cli
 from admitter.cli.main import app
 from admitter.importers.translation import Fidelity
 from tests.cli.test_replay import journal
+from tests.patience import PATIENCE_SECONDS
 from tools.docs.cli import commands
 
 ROOT = Path(__file__).parents[2]
@@ -166,6 +167,8 @@ def test_uninstall_that_is_not_confirmed(monkeypatch: pytest.MonkeyPatch, answer
 def ended(words: list[str]) -> int:
     """The exit status of a command, which Python has not ended for it."""
     command = [sys.executable, "-m", "admitter", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
     assert "Traceback" not in done.stderr
     return done.returncode

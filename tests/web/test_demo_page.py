@@ -42,11 +42,6 @@ async def ask(session: aiohttp.ClientSession, url: str, status: int = 200, **que
         return found
 
 
-async def status(session: aiohttp.ClientSession, url: str) -> int:
-    async with session.get(url) as answer:
-        return answer.status
-
-
 def visitor() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
 
@@ -159,9 +154,10 @@ async def test_the_command_serves_it_without_a_cluster(tmp_path: Path) -> None:
             lines.append(line.decode())
         address = next(line for line in lines if "serving" in line).rpartition("page=")[2].strip()
         async with visitor() as session:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while await status(session, f"{address}healthz") != 200:  # noqa: ASYNC110  # no event
-                    await asyncio.sleep(0.1)
+            async with session.get(f"{address}api/changes") as stream:
+                await stream.content.readuntil(b"data: ")  # the number of the first scene
+            async with session.get(f"{address}healthz") as answer:
+                assert answer.status == 200
             controller = await ask(session, f"{address}api/controller")
             assert controller["state"] == "Leading"
             assert (await ask(session, f"{address}api/tree"))["lines"]

@@ -53,7 +53,7 @@ async def _soonest_paint(tab: Page) -> float:
 
 
 async def _paint(tab: Page) -> float:
-    took, slowness = await first_paint_ms(tab), max(1.0, await slowness_of(tab))
+    took, slowness = await first_paint_ms(tab), await slowness_of(tab)
     print(f"first paint: {took:.0f} ms, on a machine {slowness:.1f} times as slow as an idle one")
     return took / slowness
 
