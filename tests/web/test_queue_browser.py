@@ -1,11 +1,12 @@
 """A queue and the list of Workloads in a browser: by mouse and by keyboard, with few and with 20,000."""
 
+import asyncio
 import re
 import threading
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from admitter.insight.forecast.deadline import Allowance, Deadline
 from admitter.web.scene import WebScene
@@ -158,8 +159,12 @@ async def test_rows_without_names_keep_their_place_and_are_drawn_once() -> None:
 async def test_a_start_that_is_not_found_in_time_is_said_to_be_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    may_end = threading.Event()
+    seen, may_end = asyncio.Event(), threading.Event()
     estimate = WebScene._estimate
+
+    async def hold(route: Route) -> None:
+        await seen.wait()
+        await route.continue_()
 
     def late(shown: WebScene, queue: str, deadline: Deadline) -> bool:
         may_end.wait()
@@ -168,8 +173,10 @@ async def test_a_start_that_is_not_found_in_time_is_said_to_be_missing(
     monkeypatch.setattr(WebScene, "_estimate", late)
     try:
         async with looking(department(), allowance=Allowance(0.5)) as (page, tab):
+            await tab.route("**/api/starts*", hold)
             await go(tab, page, "queue/a")
             await expect(row(tab, "train-1")).to_contain_text("Reading…")
+            seen.set()
             await expect(row(tab, "train-1")).to_contain_text("no estimate in time")
     finally:
         may_end.set()
