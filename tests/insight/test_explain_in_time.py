@@ -13,11 +13,13 @@ import pytest
 from admitter.cli import estimating, explain
 from admitter.insight.explain.explainer import Answer, Explainer
 from admitter.insight.explain.outlook import first, with_blocking
+from admitter.insight.explain.status_summary import summary_lines, summary_of
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Facts, Snapshot
 from tests.insight.asking import AT_LEISURE, Desk
 from tests.insight.states import State
+from tests.patience import PATIENCE_SECONDS
 
 NO_TIME = ("--estimate-for", "0s")
 
@@ -97,7 +99,7 @@ def test_the_status_says_the_reason_if_even_that_takes_long_to_work_out(
         said.set()
 
     def slow(known: Facts) -> Snapshot:
-        assert said.wait(30), "the reason does not wait for this"
+        assert said.wait(PATIENCE_SECONDS), "the reason does not wait for this"
         return Snapshot(known)
 
     monkeypatch.setattr(estimating, "SOON", 0.0)
@@ -107,6 +109,22 @@ def test_the_status_says_the_reason_if_even_that_takes_long_to_work_out(
     assert lines[:4] == [f"a/{name}: Pending", words, "So says its status; more is being worked out.", ""]
     assert lines[4].startswith(f"a/{name}: Pending in ClusterQueue total")
     assert lines[-1].startswith("Start: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("over", "it has finished, and its Workload is gone"),
+        ("foreign", "Admitter has nothing to do with it: it has no label admitter.dev/queue-name"),
+    ],
+)
+def test_of_a_job_without_a_workload_it_says_why(state: State, name: str, words: str) -> None:
+    over, foreign = (state.waits("a", each, {"cpu": "2"}) for each in ("over", "foreign"))
+    over["status"] = {"conditions": [{"type": "Failed", "status": "True"}]}
+    del foreign["metadata"]["labels"]
+    stated = summary_of(facts(state.snapshot()), "a", name)
+    assert stated is not None
+    assert list(summary_lines(stated)) == [f"a/{name}", f"  {words}"]
 
 
 def test_what_is_not_there_is_not_made_up_meanwhile(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,33 @@ async def test_what_takes_long_to_explain_is_told_by_its_status_first(
     assert (await about(page, "/api/workload"))["complete"]
 
 
+async def test_so_is_one_without_a_workload(go_on: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = department()
+    over = state.waits("team-a", "over", {"cpu": "1"})
+    over["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    foreign = state.waits("team-a", "foreign", {"cpu": "1"})
+    del foreign["metadata"]["labels"]
+    monkeypatch.setattr(workload, "AT_ONCE", SHORT)
+    monkeypatch.setattr(workload, "first", lambda *_: go_on.wait())
+    async with served(state) as page:
+        for name, words in (
+            ("over", "it has finished, and its Workload is gone"),
+            ("job/over", "it has finished, and its Workload is gone"),
+            ("foreign", "Admitter has nothing to do with it: it has no label admitter.dev/queue-name"),
+        ):
+            answer = await ask(page, "/api/workload", namespace="team-a", name=name)
+            assert (answer["complete"], answer["state"], answer["sentences"]) == (False, None, [words])
+            assert answer["name"] == name.removeprefix("job/")
+        state.objects["workloads"] = [
+            each for each in state.objects["workloads"] if each["metadata"]["name"] != "long"
+        ]
+        page.stage.show(state)
+        answer = await ask(page, "/api/workload", namespace="team-a", name="long")
+        assert (answer["complete"], answer["state"], answer["sentences"]) == (True, "Gone", [])
+        assert "Admitted" in [each["what"] for each in answer["timeline"]]
+        go_on.set()
+
+
 async def test_an_estimate_that_does_not_come_is_said_to_be_missing_and_holds_nothing_up(
     go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,10 +15,10 @@ from admitter.engine.model import Workload
 from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.explain.readiness import readiness_lines
+from admitter.insight.explain.status_summary import without_workload
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
 from admitter.insight.listing import job_name, lines, stops_others
-from admitter.names import QUEUE_LABEL
 from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Snapshot
 
@@ -172,14 +172,8 @@ class Explainer:
 
     def _unmanaged(self, job: JobView | None) -> Iterator[str]:
         """Why a Job has no Workload."""
-        if job is None:
-            return
-        if job.queue is None:
-            yield f"Admitter has nothing to do with it: it has no label {QUEUE_LABEL}"
-        elif job.finished:
-            yield "it has finished, and its Workload is gone"
-        else:
-            yield "its requests can't be counted: its events say why"
+        if job is not None:
+            yield without_workload(job) or "its requests can't be counted: its events say why"
 
     def _mistakes(self, workload: WorkloadView) -> Iterator[str]:
         """Names that are probably mistyped; an empty text says nothing."""

@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from admitter.cache.declared_kinds import described_by
 from admitter.cache.job_resources import OF_PODS, sort_of
-from admitter.cache.views import WorkloadView
+from admitter.cache.views import JobView, WorkloadView
 from admitter.client.store import Key
 from admitter.insight.listing import job_name, meant
+from admitter.names import QUEUE_LABEL
 from admitter.policy.snapshot import QUEUED_PODS, Facts, jobs_in
 
 Json = dict[str, Any]
@@ -84,9 +85,31 @@ def summary(view: WorkloadView) -> Json:
     }
 
 
+def without_workload(job: JobView) -> str | None:
+    """Why a Job has no Workload, as far as the Job itself tells; None if it may yet get one."""
+    if job.queue is None:
+        return f"Admitter has nothing to do with it: it has no label {QUEUE_LABEL}"
+    return "it has finished, and its Workload is gone" if job.finished else None
+
+
+def summary_without_workload(job: JobView) -> Json:
+    """The same of a Job that has no Workload; it waits unless it says why it has none."""
+    said = without_workload(job)
+    state = "Pending" if said is None else None
+    return {
+        "namespace": job.namespace,
+        "name": job.name,
+        "workload": None,
+        "state": state,
+        "reason": None,
+        "message": said,
+    }
+
+
 def summary_lines(answer: Json) -> Iterator[str]:
     """The same for people, a line at a time."""
-    yield f"{answer['namespace']}/{answer['name']}: {answer['state']}"
+    title = f"{answer['namespace']}/{answer['name']}"
+    yield f"{title}: {answer['state']}" if answer["state"] else title
     yield f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}"
 
 
@@ -96,4 +119,4 @@ def summary_of(known: Facts, namespace: str, name: str) -> Json | None:
     view = workloads.get((namespace, name)) or _titled(workloads, namespace, name)
     if view is not None:
         return summary(view)
-    return {"namespace": namespace, "name": name, "state": "Pending", "message": None} if job else None
+    return summary_without_workload(job) if job is not None else None

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from admitter.cache.views import WorkloadView
+from admitter.cache.views import JobView, WorkloadView
 from admitter.client.access import Right
 from admitter.documents import ManifestError
 from admitter.insight.explain.explainer import Answer, Explainer, UnknownError
 from admitter.insight.explain.life import Happening, life
 from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
 from admitter.insight.explain.pods import Pods, pods_of
-from admitter.insight.explain.status_summary import summary
+from admitter.insight.explain.status_summary import summary, summary_without_workload
 from admitter.insight.explain.text import has_start
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate
@@ -62,10 +62,7 @@ async def answer(asked: Asked) -> Json:
     if found is None:
         return await _stated(asked, namespace, name)
     if isinstance(found, UnknownError):
-        gone = await asyncio.to_thread(explanations.gone, namespace, name)
-        if gone is None:
-            raise await _unknown(asked, found)
-        return gone_json(await _shown(asked, gone), asked.scene.known.taken)
+        return await _gone(asked, namespace, name, found)
     told = await _told(asked, found.answer.queue, namespace)
     shown = await _shown(asked, found if told else replace(found, answer=untold(found.answer)))
     shown = replace(shown, told=told)
@@ -148,6 +145,23 @@ class Explanations:
             return snapshot.find(namespace, named(snapshot, namespace, name))
         except ManifestError:
             return None
+
+    def stated(self, namespace: str, name: str) -> tuple[Found, JobView | None, Json] | UnknownError:
+        """What is known of a workload without an explanation, its job object, and what its status says."""
+        snapshot = self._scene.snapshot
+        try:
+            title = named(snapshot, namespace, name)
+        except ManifestError as error:
+            return UnknownError(str(error))
+        view = snapshot.find(namespace, title)
+        key = (namespace, job_name(view) if view is not None else title)
+        answer = Answer(key, view, snapshot.queue_of(view) if view is not None else None)
+        job = job_of(snapshot, answer)
+        if view is not None:
+            return self.told(answer), job, summary(view)
+        if job is not None:
+            return self.told(answer), job, summary_without_workload(job)
+        return UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
 
     def told(self, found: Answer) -> Found:
         """An answer with what has happened to its Workload, and its pods."""
@@ -250,17 +264,22 @@ def _own_too(answer: Answer, sees: Sees) -> Sees:
 
 async def _stated(asked: Asked, namespace: str, name: str) -> Json:
     """What the status says of a workload that takes long to explain."""
-    snapshot, explanations = asked.scene.snapshot, Explanations(asked.scene, asked.stage.history)
+    explanations = Explanations(asked.scene, asked.stage.history)
+    stated = await asyncio.to_thread(explanations.stated, namespace, name)
+    if isinstance(stated, UnknownError):
+        return await _gone(asked, namespace, name, stated)
+    found, job, said = stated
+    return stated_json(await _shown(asked, found), job, asked.scene.snapshot.now, said)
 
-    def look() -> tuple[WorkloadView | None, Found]:
-        view = explanations.view(namespace, name)
-        key = (namespace, job_name(view) if view is not None else name)
-        return view, explanations.told(
-            Answer(key, view, snapshot.queue_of(view) if view is not None else None)
-        )
 
-    view, found = await asyncio.to_thread(look)
-    if view is None:
-        raise HttpRefusal(404, f"there is no Job and no Workload {name} in namespace {namespace}")
-    job = job_of(snapshot, found.answer)
-    return stated_json(await _shown(asked, found), job, snapshot.now, summary(view))
+async def _gone(asked: Asked, namespace: str, name: str, error: UnknownError) -> Json:
+    """What is remembered of a workload that is not there any more.
+
+    Raises:
+        HttpRefusal: nothing is, as the error says.
+    """
+    explanations = Explanations(asked.scene, asked.stage.history)
+    gone = await asyncio.to_thread(explanations.gone, namespace, name)
+    if gone is None:
+        raise await _unknown(asked, error)
+    return gone_json(await _shown(asked, gone), asked.scene.known.taken)
