@@ -31,11 +31,9 @@ test: check                   ## the checks, and every ring of tests: without a 
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
 	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt
 
-SCALED := $(shell grep -l "import scaled" tests/cluster/test_*.py)
-test-thorough: $(VENV)/.ready ## the properties of the engine, of restarts, journals, definitions and what-if with many more examples, many more of the largest Workloads, and all that tests/cluster/scale.py makes larger (hours)
-	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts tests/journal/test_replay_properties.py \
-		tests/policy/test_catalog_properties.py tests/policy/test_hierarchy_properties.py \
-		tests/insight/test_what_if_scope_properties.py tests/simulate/test_elastic_timeline.py $(SCALED) --timeout 0
+SCALED = $(shell grep -rl "^from tests.scale import" tests --include="test_*.py")
+test-thorough: $(VENV)/.ready ## all tests with a number of tests/scale.py: random examples by the thousand, and the large scale (hours); EXAMPLES=20000
+	ADMITTER_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/pytest -q $(SCALED) --timeout 0
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)

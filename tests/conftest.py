@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from rich.console import Console
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
@@ -21,8 +21,11 @@ from admitter.sandbox.errors import SandboxError
 from tests.chart.helm import Helm, ensure_helm
 from tests.cluster.direct import DirectPlane
 from tests.programs import KUBERNETES, build
+from tests.scale import THOROUGH
 
-settings.register_profile("admitter", deadline=None)  # how long an example takes is not what is tested
+settings.register_profile(  # how long an example takes is not what is tested
+    "admitter", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not THOROUGH
+)
 settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"

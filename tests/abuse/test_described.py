@@ -16,10 +16,11 @@ from admitter.kinds.registry import Kinds
 from admitter.names import WORKLOAD_LABEL
 from tests.abuse.mutator import mutated
 from tests.kinds.described import EXAMPLES, ROOT, example, shipped
+from tests.scale import scaled
 
 Json = dict[str, Any]
 
-SEEDS = 40
+SEEDS = scaled(20, 400)
 LONGEST_SECONDS = 0.3
 """Of the processor, for one object: it takes 0.02 as a rule."""
 METADATA: Json = {

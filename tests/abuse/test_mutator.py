@@ -11,6 +11,7 @@ from admitter.client.source import Source
 from tests.abuse.mutator import CLASSES, MOST_CHANGES, READ, mutated
 from tests.abuse.samples import KINDS, QUEUED, stored
 from tests.cache.test_described_views import source as source_of_described
+from tests.scale import scaled
 
 SEEDS = range(60)
 
@@ -64,10 +65,10 @@ def test_a_changed_object_is_read_or_its_field_is_named(plural: str) -> None:
     valid = stored(plural)
     valid["metadata"]["managedFields"] = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
     unreadable = 0
-    for seed in range(120):
+    for seed in range(scaled(60, 2000)):
         raw = decoded(mutated(valid, f"{plural}-{seed}").text)
         try:
             source.parse(source.fitted(raw))
         except ValueError:  # any other error is one that the types of the fields should have kept away
             unreadable += 1
-    assert 10 < unreadable < 120
+    assert 5 < unreadable < scaled(60, 2000)

@@ -21,6 +21,7 @@ from tests.importers.importing import documents
 from tests.importers.samples import SAMPLES
 from tests.insight.states import State
 from tests.journal.test_files import asks, recorded
+from tests.scale import scaled
 from tests.simulate.mutations import ODD, changed, paths, world
 
 VALUES = [*(each for each in ODD if not isinstance(each, int) or abs(each) < 2**64)]
@@ -59,13 +60,13 @@ def listed(file: File, objects: list[Json]) -> str:
 @pytest.mark.parametrize("system", list(SystemName))
 def test_an_import_goes_on(tmp_path: File, system: SystemName) -> None:
     objects = [each.raw for text in SAMPLES[system] for each in documents(text)]
-    for manifests in mutations(objects, 1, 60):
+    for manifests in mutations(objects, 1, scaled(30, 600)):
         path = listed(tmp_path / "given.json", [*manifests, BESIDE])
         assert "  name: beside\n" in run("import", system, path).stdout
 
 
 def test_lint_goes_on_and_names_object_field_and_reason(tmp_path: File) -> None:
-    for manifests in mutations(world(), 2, 120):
+    for manifests in mutations(world(), 2, scaled(60, 1200)):
         path = listed(tmp_path / "given.json", [*manifests, FLAVOR])
         found = {
             each["object"]: each["message"] for each in json.loads(run("lint", path, "-o", "json").stdout)
@@ -109,7 +110,7 @@ TOLD: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("command", TOLD)
 def test_answers_about_a_snapshot_go_on(tmp_path: File, snapshot: Json, command: str) -> None:
     path = tmp_path / "state.json"
-    for given in with_changed_objects(snapshot, 4):
+    for given in with_changed_objects(snapshot, scaled(2, 40)):
         path.write_bytes(orjson.dumps(given))
         assert "job-2" in TOLD[command](str(path))
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import Json, job
-from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
+from tests.scale import scaled
 
 pytestmark = pytest.mark.cluster
 

@@ -7,8 +7,8 @@ import pytest
 from tests.abuse.harness import Outcome, play
 from tests.abuse.report import markdown, summary
 from tests.cluster.direct import DirectPlane
-from tests.cluster.scale import scaled
 from tests.faults.loop import run
+from tests.scale import scaled
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import re
 import subprocess
 import sys
@@ -25,9 +24,9 @@ from admitter.quantities.amounts import parse_quantity
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.objects import Json, job, local_queue, workload
-from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
+from tests.scale import examples, scaled
 
 pytestmark = pytest.mark.cluster
 
@@ -35,7 +34,7 @@ DEPLOYMENT = Path(__file__).parents[2] / "manifests" / "40-deployment.yaml"
 NAMESPACES = 20
 PART = scaled(8, 1)
 """The controller has an eighth of its room for large objects, or all of it, and as much memory for them."""
-LARGEST = int(os.environ.get("ADMITTER_EXAMPLES", "640"))
+LARGEST = examples(640)
 """More than the 492 that there is room for then: the last namespaces get their own part only."""
 AT_A_TIME = 32
 

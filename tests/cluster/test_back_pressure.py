@@ -10,11 +10,11 @@ import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import job, local_queue
-from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.faults.controlled import Controlled, OrderAuditor, asks, controlled, for_seconds
 from tests.faults.rules import Rule, cut_after, cut_before, slow, throttled
+from tests.scale import scaled
 
 pytestmark = pytest.mark.cluster
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.scale import scaled
 from tests.faults.harness import play
 from tests.faults.keeper import kept_control_plane
 from tests.faults.loop import run
 from tests.faults.plan import KINDS, OF_FOLLOWERS, failover, plan
 from tests.faults.report import markdown, summary
+from tests.scale import scaled
 
 pytestmark = [
     pytest.mark.cluster,

@@ -8,8 +8,8 @@ import pytest
 from tests.cluster.auditor import Auditor
 from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import job
-from tests.cluster.scale import scaled
 from tests.cluster.team import Team
+from tests.scale import scaled
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -25,9 +25,9 @@ from tests.cluster.objects import (
     resource_flavor,
 )
 from tests.cluster.replicas import Replica
-from tests.cluster.scale import scaled
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
+from tests.scale import scaled
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -33,11 +33,12 @@ from tests.apiserver.loop import run
 from tests.controllers.test_busy_admission import NOON
 from tests.restarts.server import TEAM
 from tests.restarts.team import queue, thing
+from tests.scale import scaled
 
 Json = dict[str, Any]
 JOBS = ("a", "b", "c")
 PODS = 2
-STORIES = 150
+STORIES = scaled(75, 1500)
 KINDS = ("workload", "job", "pod")
 REQUESTS: Json = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
 ADMISSION: Json = {

@@ -13,6 +13,7 @@ from admitter.client.errors import api_error
 from tests.apiserver.loop import run
 from tests.apiserver.server import clock
 from tests.convergence.scene import Scene
+from tests.scale import scaled
 
 Json = dict[str, Any]
 
@@ -262,7 +263,7 @@ def test_an_eviction_that_is_not_written_counts_no_longer() -> None:
     run(story())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(scaled(6, 120)))
 def test_random_jobs_limits_and_controllers_that_die_pass_no_window(seed: int) -> None:
     draw = Random(seed)
 

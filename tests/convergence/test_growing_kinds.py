@@ -14,6 +14,7 @@ from tests.apiserver.loop import run
 from tests.apiserver.rays import GROUP, RayOperator, definition, group, job_kind, pod_template, pods_of
 from tests.convergence.scene import TEAM, Scene
 from tests.convergence.test_random_operations import pause
+from tests.scale import scaled
 
 Json = dict[str, Any]
 
@@ -272,7 +273,7 @@ async def killed_after(scene: Rays, changes: int, seed: int) -> None:
     await scene.start(seed)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(scaled(8, 160)))
 def test_it_goes_on_wherever_a_controller_is_killed(seed: int) -> None:
     """In the middle of growth, and in the middle of shrinking."""
 

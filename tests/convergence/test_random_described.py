@@ -10,6 +10,7 @@ from tests.apiserver.server import Fate
 from tests.convergence.lab import EXPERIMENTS, Lab
 from tests.convergence.scene import CLASSES
 from tests.convergence.test_random_operations import PAUSES, disturb, pause
+from tests.scale import scaled
 
 OPERATIONS = 40
 
@@ -54,11 +55,11 @@ async def story(seed: int, *, faults: bool) -> None:
     await lab.kill()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(scaled(2, 40)))
 def test_each_experiment_runs_once(seed: int) -> None:
     run(story(seed, faults=False))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_so_it_does_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

@@ -11,6 +11,7 @@ from tests.apiserver.server import Fate
 from tests.convergence.scene import CLASSES
 from tests.convergence.test_growing_kinds import RAYS, Rays
 from tests.convergence.test_random_operations import PAUSES, disturb, pause
+from tests.scale import scaled
 
 OPERATIONS = 40
 CPU = {"a": 6, "b": 4}
@@ -86,11 +87,11 @@ async def story(seed: int, *, faults: bool) -> None:
     await scene.kill()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_each_job_runs_beside_clusters_that_grow_and_shrink(seed: int) -> None:
     run(story(seed, faults=False))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_so_it_does_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

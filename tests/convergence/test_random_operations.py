@@ -9,6 +9,7 @@ from admitter.names import MAX_PARALLELISM_ANNOTATION, MIN_PARALLELISM_ANNOTATIO
 from tests.apiserver.loop import run
 from tests.apiserver.server import FAULTS, Fate
 from tests.convergence.scene import CLASSES, JOBS, TEAM, Scene
+from tests.scale import scaled
 
 OPERATIONS = 30
 CPU = {"a": 3, "b": 3}
@@ -92,11 +93,11 @@ async def disturb(scene: Scene, random: Random) -> None:
         await scene.start()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_each_job_runs_and_the_statuses_say_what_is_so(seed: int) -> None:
     run(story(seed))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_so_they_do_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

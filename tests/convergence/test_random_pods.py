@@ -12,6 +12,7 @@ from tests.apiserver.server import Fate
 from tests.convergence.pods import PODS, PodScene
 from tests.convergence.scene import CLASSES
 from tests.convergence.test_random_operations import CPU, PAUSES, disturb, pause
+from tests.scale import scaled
 
 OPERATIONS = 40
 
@@ -90,11 +91,11 @@ async def story(seed: int, *, faults: bool) -> None:
     await scene.kill()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(scaled(2, 40)))
 def test_each_pod_runs(seed: int) -> None:
     run(story(seed, faults=False))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(3, 60)))
 def test_so_it_does_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

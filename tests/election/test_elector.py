@@ -12,6 +12,7 @@ from admitter.election.elector import (
 from admitter.election.rendezvous import ranked
 from admitter.names import MEMBER_LABEL, SHARD_LABEL, SHARDS_ANNOTATION
 from tests.election.members import Members
+from tests.scale import scaled
 
 SHARDS = 4
 
@@ -127,7 +128,7 @@ async def test_members_that_are_gone_for_long_are_removed() -> None:
         assert [x["spec"]["holderIdentity"] for x in members] == [scene.all["a"].identity]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(scaled(4, 80)))
 async def test_no_two_are_ever_sure_of_one_shard_and_in_the_end_each_has_its_own(seed: int) -> None:
     async with Members("abc", 3, seed, slowness=0.3, losses=0.1) as scene:
         for minute in range(1, 6):

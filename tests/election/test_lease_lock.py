@@ -14,6 +14,7 @@ from admitter.election.lease_lock import LeaseLock, Term
 from admitter.election.leases import Clocks, LeaseCache, LeaseSettings
 from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
+from tests.scale import scaled
 
 Json = dict[str, Any]
 NAME = "admitter-controller"
@@ -204,7 +205,7 @@ async def test_a_lease_with_nothing_in_it_is_taken() -> None:
         assert scene.leader.terms == [Term(handed_over=False)]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(scaled(12, 250)))
 async def test_no_two_are_ever_sure(seed: int) -> None:
     async with Scene("abc", seed, slowness=0.6, losses=0.1) as scene:
         for minute in range(1, 9):

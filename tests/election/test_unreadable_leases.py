@@ -11,9 +11,10 @@ from admitter.election.elector import shard_leases
 from admitter.election.leases import LeaseCache, LeaseRecord, whole_number
 from tests.abuse.mutator import mutated
 from tests.abuse.samples import stored
+from tests.scale import scaled
 
 Json = dict[str, Any]
-SEEDS = range(300)
+SEEDS = range(scaled(150, 3000))
 
 
 class Listed:

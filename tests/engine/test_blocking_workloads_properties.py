@@ -4,10 +4,8 @@ Each pending workload is explained, and the explanation taken at its word in cop
 other one waits. In each kind of tree there are at least a thousand of them.
 """
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -26,9 +24,10 @@ from tests.engine.test_tree_properties import (
     queue_definitions,
     requests,
 )
+from tests.scale import histories
 
 pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
-AT_LEAST = 500
+AT_LEAST = 250
 LATER = 10_000.0
 """Later than all that has happened: no workload is kept any more since it has not run for long enough."""
 
@@ -118,22 +117,10 @@ def load(made: Engine, together: list[Asked], moment: int) -> None:
         made.apply(Release(eviction.victim.holder))
 
 
-def often(examples: int) -> settings:
-    """Settings for so many examples."""
-    return settings(
-        max_examples=int(os.environ.get("ADMITTER_EXAMPLES", examples)),
-        derandomize="ADMITTER_EXAMPLES" not in os.environ,
-        stateful_step_count=20,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    )
-
-
 def test_with_cohorts_flavors_preemption_and_shares() -> None:
     explained = 0
 
-    @often(400)
+    @settings(histories(200), suppress_health_check=[HealthCheck.data_too_large])
     @given(data=st.data(), asked=st.lists(st.lists(requests, min_size=1, max_size=5), min_size=1, max_size=5))
     def check(data: st.DataObject, asked: list[list[Asked]]) -> None:
         nonlocal explained
@@ -160,5 +147,5 @@ class Explained(Quotas):
 
 
 def test_with_elastic_quotas() -> None:
-    run_state_machine_as_test(Explained, settings=often(48))
+    run_state_machine_as_test(Explained, settings=histories(24, 20))
     assert Explained.number >= AT_LEAST

@@ -3,12 +3,11 @@
 A pod is written as when it was created and its name; what is not there yet has a place all the same.
 """
 
-import os
 from dataclasses import dataclass
 from math import inf
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.engine.commands import CancelEviction, Define, Evict, Release, Reserve, SetPods
@@ -19,6 +18,7 @@ from admitter.names import ANY_NODE
 from admitter.quotas.elastic import POOL
 from tests.engine.builders import pods
 from tests.engine.elastic import gpus, holds, over, quota, quotas, running
+from tests.scale import examples
 
 Labels = dict[str, set[str]]
 """The pods over quota by holder, `...` for those that are not there yet."""
@@ -340,12 +340,7 @@ def filled(worked: dict[str, Job], minimum: tuple[int, int]) -> Engine:
     return made
 
 
-MANY = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+MANY = settings(max_examples=examples(40))
 
 
 @MANY

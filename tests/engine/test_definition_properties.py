@@ -3,11 +3,9 @@
 Cohorts may be their own ancestors here, queues come and go while they are in use, and whole subtrees move.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -20,6 +18,7 @@ from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import engine, flavor, pods, queue, use
 from tests.engine.test_tree_properties import cpu, quotas, weights
+from tests.scale import histories
 
 FLAVORS = (flavor("a"), flavor("b"))
 KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"))
@@ -211,11 +210,4 @@ def decisions(plan: Plan) -> State:
 
 
 TestDefinitions = Definitions.TestCase
-TestDefinitions.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "50")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+TestDefinitions.settings = histories(30, 25)

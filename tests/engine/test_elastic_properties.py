@@ -1,10 +1,8 @@
 """What is always true of elastic quotas, whatever comes in whichever order; the rule by brute force."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -27,6 +25,7 @@ from admitter.engine.tree_cycle import Plan
 from admitter.quotas.elastic import POOL
 from tests.engine.elastic import quota, quotas
 from tests.engine.naive_elastic import Elastic, Runs, Terms
+from tests.scale import histories
 
 NAMES = ("a", "b", "c", "d")
 
@@ -348,11 +347,4 @@ def preempting(plan: Plan) -> dict[str, str]:
 
 
 TestQuotas = Quotas.TestCase
-TestQuotas.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+TestQuotas.settings = histories(40)

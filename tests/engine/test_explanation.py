@@ -3,7 +3,7 @@
 import copy
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from admitter.engine.commands import Release, Reserve, Submit
@@ -150,7 +150,6 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
     assert looks > 10, "it is asked between all attempts"
 
 
-@settings(deadline=None)  # on a busy machine an example may take longer than the default
 @given(
     running=st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5)), max_size=7),
     asked=st.integers(1, 12),

@@ -11,6 +11,7 @@ from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import cohort, engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, cpus, running
+from tests.scale import scaled
 
 
 class Cluster:
@@ -158,7 +159,7 @@ POLICIES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(scaled(30, 3000)))
 def test_random_workloads_that_can_do_with_fewer_pods_come_to_rest(seed: int) -> None:
     chance = random.Random(seed)
     names = [f"q{number}" for number in range(chance.randint(2, 4))]

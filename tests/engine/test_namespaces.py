@@ -15,6 +15,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, WithinQueue
 from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
+from tests.scale import examples
 
 LOWER = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
 
@@ -367,7 +368,7 @@ def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:
     assert admitted(made.cycle()) == ["b"]
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(100))
 @given(
     cpus=st.integers(1, 20),
     demands=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 25)), min_size=1, max_size=5),

@@ -28,6 +28,7 @@ from admitter.engine.queue.inadmissible import Look
 from admitter.engine.tree_cycle import Plan
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import queue
+from tests.scale import histories
 
 patiences = st.builds(VictimTerms, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
 
@@ -126,4 +127,4 @@ class Patient(tree.Tree):
 
 
 TestPatient = Patient.TestCase
-TestPatient.settings = tree.TestTree.settings
+TestPatient.settings = histories(40)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from admitter.engine.commands import Define, Release, Submit
@@ -232,7 +232,6 @@ def _called(pairs: tuple[tuple[str, object], ...]) -> dict[str, object]:
 
 
 @given(queues=two_queues(), asked=st.lists(requests, max_size=9), ends=st.integers(0, 4))
-@settings(deadline=None)
 def test_pods_are_decided_about_as_what_each_pod_requests_one_of(
     queues: list[Queue], asked: list[Asked], ends: int
 ) -> None:

@@ -1,7 +1,6 @@
 """What has to be true of queues holds in random scenarios of everything that they can say.
 
-Three hundred by default; `ADMITTER_EXAMPLES` says how many of each part instead, `ADMITTER_SEED` which is
-the first.
+Thirty of each part; `ADMITTER_EXAMPLES` says how many instead, `ADMITTER_SEED` which is the first.
 """
 
 import os
@@ -17,8 +16,9 @@ from tests.engine.scenarios.all_checks import checks
 from tests.engine.scenarios.generator import PARTS, scenario, without_limits
 from tests.engine.scenarios.playing import play
 from tests.engine.scenarios.starving import starves
+from tests.scale import examples
 
-EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "60"))
+EXAMPLES: Final = examples(30)
 FIRST: Final = int(os.environ.get("ADMITTER_SEED", "0"))
 
 

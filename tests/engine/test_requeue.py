@@ -4,7 +4,6 @@ In random scenarios, and among few queues with other processes that decide too, 
 same is asked about each refusal that stands.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -40,8 +39,9 @@ from tests.engine.builders import engine, flavor, pods, queue, use, workload
 from tests.engine.scenarios.driver import BrokenRuleError, Check, Play
 from tests.engine.scenarios.generator import PARTS, scenario
 from tests.engine.test_blocking_workloads_properties import copied
+from tests.scale import examples
 
-EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "20"))
+EXAMPLES: Final = examples(10)
 STEPS: Final = 12
 
 

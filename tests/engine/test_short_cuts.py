@@ -4,7 +4,6 @@ The short cuts: candidates are taken from lines that are kept in order, the ways
 after the other, and a flavor in which too little could go is passed at a glance.
 """
 
-import os
 import random
 from typing import Final
 from unittest import mock
@@ -21,6 +20,7 @@ from admitter.engine.quota.lines import ANY_RANK, CandidateLine, CandidateLines,
 from tests.engine import test_nothing_is_missed as missed
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import engine, flavor, pods, queue, workload
+from tests.scale import examples, histories
 
 
 class Plodding(Engine):
@@ -50,7 +50,7 @@ class Shortened(missed.Patient):
 
 
 TestShortened = Shortened.TestCase
-TestShortened.settings = tree.TestTree.settings
+TestShortened.settings = histories(40)
 
 
 def some_queues(chance: random.Random) -> list[Queue]:
@@ -69,7 +69,7 @@ def some_queues(chance: random.Random) -> list[Queue]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("ADMITTER_EXAMPLES", "30"))))
+@pytest.mark.parametrize("seed", range(examples(15)))
 def test_where_most_flavors_are_full_the_same_is_decided(seed: int) -> None:
     chance = random.Random(seed)
     queues = some_queues(chance)

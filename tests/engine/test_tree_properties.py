@@ -1,13 +1,11 @@
 """What is always true of queues in cohorts, whatever comes in whichever order, against a naive recount."""
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -39,6 +37,7 @@ from admitter.engine.quota.fair_shares import FairShares
 from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.builders import engine, flavor, pods, queue
 from tests.engine.naive import Naive
+from tests.scale import histories
 
 FLAVORS = (flavor("a", kind="a"), flavor("b", kind="b"))
 KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"), ("a", "memory"), ("b", "memory"))
@@ -392,13 +391,4 @@ class Tree(RuleBasedStateMachine):
 
 
 TestTree = Tree.TestCase
-TestTree.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
-    derandomize="ADMITTER_EXAMPLES"
-    not in os.environ,  # the same in every run, unless thousands are asked for
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    # A failing example is long and takes hours to shrink: it is printed as it is.
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+TestTree.settings = histories(40)

@@ -13,6 +13,7 @@ from admitter.importers.systems import SystemName
 from admitter.importers.translation import ManifestSource, Translation
 from tests.importers.importing import Json, documents, leaves, translation
 from tests.importers.samples import SAMPLES
+from tests.scale import examples
 
 GIVEN = {system: [each for text in texts for each in documents(text)] for system, texts in SAMPLES.items()}
 
@@ -67,7 +68,7 @@ def test_each_field_of_the_samples_is_accounted_for(system: SystemName) -> None:
 
 
 @pytest.mark.parametrize("system", SAMPLES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_whatever_stands_in_a_field_nothing_fails_and_nothing_is_lost(
     system: SystemName, data: st.DataObject

@@ -16,8 +16,9 @@ from admitter.policy.snapshot import Snapshot
 from admitter.quantities.durations import parse_duration
 from admitter.simulate.manifests import Change
 from tests.insight.states import NOW, State
+from tests.scale import scaled
 
-SEEDS = range(200)
+SEEDS = range(scaled(100, 2000))
 
 
 @pytest.fixture

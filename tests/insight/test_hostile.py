@@ -22,6 +22,7 @@ from admitter.simulate.manifests import Change
 from admitter.top.scene import scene
 from admitter.web.scene import line_json
 from tests.insight.states import NOW, Json, State
+from tests.scale import examples
 
 WORD: Final = "admitter.dev/expected-runtime"
 GROUP: Final = "admitter.dev/"
@@ -165,7 +166,7 @@ def untouched() -> Json:
     return answers(facts(cluster(shared=False)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(st.sampled_from(PLACES), VALUES)
 @example(("jobs/waits", f"metadata/annotations/{WORD}"), "365000d")
 @example(("jobs/waits", "spec/activeDeadlineSeconds"), 2**63 - 1)
@@ -175,7 +176,7 @@ def test_answers_about_other_trees_are_unchanged(place: tuple[str, str], value: 
     assert answers(facts(overwritten(cluster(shared=False), place, value))) == untouched()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(st.sampled_from(PLACES), VALUES)
 @example(("jobs/waits", f"metadata/annotations/{WORD}"), "365000d")
 @example(("jobs/waits", "spec/activeDeadlineSeconds"), 2**63 - 1)

@@ -1,9 +1,8 @@
 """Which place lends to which queue: the loans add up, whatever the tree is."""
 
-import os
 from fractions import Fraction
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.engine.commands import Reserve
@@ -14,6 +13,7 @@ from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
 from tests.engine.builders import cohort, engine, flavor, queue, use
 from tests.insight.states import State
+from tests.scale import examples
 
 GPU = "nvidia.com/gpu"
 KEYS = (("a", "cpu"), ("a", "memory"))
@@ -125,12 +125,7 @@ def trees(draw: st.DrawFn) -> Engine:
     return made
 
 
-@settings(
-    deadline=None,
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "200")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(100))
 @given(made=trees())
 def test_loans_add_up_to_what_each_place_borrows_and_lends(made: Engine) -> None:
     tree, book = made.tree, made.ledger.real

@@ -1,10 +1,9 @@
 """Whatever changes at once, played in parts it comes to what it comes to in one."""
 
-import os
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.insight.snapshot_file import facts
@@ -15,6 +14,7 @@ from admitter.policy.snapshot import Facts
 from admitter.simulate.manifests import Change
 from tests.cluster.objects import ADMITTER, cluster_queue, job, local_queue, resource_flavor
 from tests.insight.states import NOW, Json, State
+from tests.scale import examples
 
 APART = 20
 """So many examples at least have parts that are played apart."""
@@ -82,12 +82,7 @@ def manifests(draw: st.DrawFn, number: int) -> Json:
 def test_parts_come_to_what_the_whole_comes_to() -> None:
     apart = 0
 
-    @settings(
-        deadline=None,
-        max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
-        derandomize="ADMITTER_EXAMPLES" not in os.environ,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
+    @settings(max_examples=examples(75))
     @given(
         state=states(),
         changes=st.tuples(*(manifests(number) for number in range(4))),

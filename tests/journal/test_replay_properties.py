@@ -4,12 +4,9 @@ The random events are those of the engine's own properties. A new file is begun 
 replayed by itself.
 """
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-
-from hypothesis import HealthCheck, Phase, settings
 
 from admitter.engine.cycle import Engine
 from admitter.journal.calls import Call
@@ -19,15 +16,9 @@ from admitter.journal.replay import replay
 from tests.engine.test_definition_properties import Definitions
 from tests.engine.test_elastic_properties import Quotas
 from tests.engine.test_tree_properties import Tree
+from tests.scale import histories
 
-FEW = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "30")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+FEW = histories(15)
 
 
 class OftenNew(Journal):

@@ -15,6 +15,7 @@ from admitter.kinds.compiled import CompiledKind
 from admitter.kinds.registry import Kinds
 from admitter.quantities.amounts import InvalidQuantityError
 from tests.kinds.described import EXAMPLES, Json, example, experiment, kind_of, pod_sets, template, trial
+from tests.scale import examples
 
 KEY = ("lab.example.com/v1", "Experiment")
 
@@ -398,7 +399,7 @@ KINDS = {
 
 @pytest.mark.parametrize("file", FILES)
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 def test_whatever_stands_in_an_object_is_counted_or_named(file: str, data: st.DataObject) -> None:
     manifest = example(KINDS[file])
     inside = [path for path in places(manifest["spec"]) if path]

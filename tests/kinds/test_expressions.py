@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from admitter.api.job_kind import LONGEST_EXPRESSION
 from admitter.kinds.expressions import MOST_COST, Budget, Expression, ExpressionError
+from tests.scale import examples
 
 OBJECT = {"spec": {"n": 3, "text": "4G", "list": [{"n": 1}, {"n": 5}], "map": {"a": {"n": 2}}, "zero": 0}}
 
@@ -195,7 +196,7 @@ SOURCES = st.lists(PARTS, max_size=24).map("".join) | st.text(max_size=60)
 
 
 @given(source=SOURCES)
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=examples(300))
 def test_whatever_is_written_gives_a_value_or_a_reason(source: str) -> None:
     started = time.process_time()
     with suppress(ExpressionError):
@@ -225,7 +226,7 @@ MANY = st.sampled_from(
 
 
 @given(source=MANY, spec=st.dictionaries(st.sampled_from(["n", "text", "list", "map", "zero"]), JSON))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(100))
 def test_whatever_an_object_has_gives_a_value_or_a_reason(source: str, spec: dict[str, Any]) -> None:
     with suppress(ExpressionError):
         value(source, {"spec": spec})

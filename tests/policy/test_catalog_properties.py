@@ -3,10 +3,8 @@
 And each object that shows something else than before has been told.
 """
 
-import os
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -16,6 +14,7 @@ from admitter.quotas.hierarchy import cohort_use
 from admitter.quotas.nodes import NodeCapacity
 from tests.policy.test_catalog import Cluster
 from tests.quotas.test_hierarchy import resources
+from tests.scale import histories
 
 Json = dict[str, Any]
 
@@ -129,11 +128,4 @@ def rebuilt(cluster: Cluster) -> Cluster:
 
 
 TestDefinitions = Definitions.TestCase
-TestDefinitions.settings = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "75")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+TestDefinitions.settings = histories(40)

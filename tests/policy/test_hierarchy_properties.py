@@ -1,6 +1,5 @@
 """What is always true of trees, while nodes, queues and Jobs come and go in any order."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +23,7 @@ from admitter.quotas.nodes import NodeCapacity
 from tests.engine.builders import pods
 from tests.policy.test_catalog import Cluster
 from tests.quotas.test_hierarchy import resources
+from tests.scale import histories
 
 Json = dict[str, Any]
 
@@ -31,7 +31,7 @@ FLAVORS = ("a", "b")
 COHORTS = {"root": [""], "left": ["root"], "right": ["root"], "deep": ["left", "right"]}
 QUEUES = ("q0", "q1", "q2", "q3")
 NODES = ("n0", "n1", "n2")
-ADMITTED, PASSED = 300, 20
+ADMITTED, PASSED = 200, 5
 """So much is checked at least: admissions, and cycles with a limit that was lowered below what is in use."""
 
 amount = st.sampled_from((4, 9, 6, 2, 8, 1, 5, 3, 7, 0))  # the first ones are drawn more often
@@ -201,15 +201,8 @@ def test_trees() -> None:
     run_state_machine_as_test(
         Trees,
         settings=settings(
-            max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "200")),
-            derandomize="ADMITTER_EXAMPLES" not in os.environ,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[
-                HealthCheck.too_slow,
-                HealthCheck.filter_too_much,
-                HealthCheck.data_too_large,
-            ],
+            histories(140, 40),
+            suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.data_too_large],
         ),
     )
     assert Trees.admitted >= ADMITTED

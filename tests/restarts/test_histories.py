@@ -1,7 +1,6 @@
 """Random histories: a controller that starts at any instant decides as one that went on would."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -22,6 +21,7 @@ from tests.restarts.team import (
     quiet,
     used,
 )
+from tests.scale import examples
 
 Json = dict[str, Any]
 Step = Callable[[Controller], Any]
@@ -30,10 +30,7 @@ STEPS = 18
 QUEUES = ("a", "b")
 CPU = 4_000
 
-many = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "20")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-)
+many = settings(max_examples=examples(12))
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
 

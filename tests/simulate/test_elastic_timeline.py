@@ -1,12 +1,11 @@
 """What is always true of a timeline of elastic quotas with grace periods and minimum runtimes."""
 
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.policy.snapshot import Facts, Snapshot
@@ -15,6 +14,7 @@ from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
 from admitter.simulate.simulator import Simulator
 from tests.cluster.objects import Json
+from tests.scale import examples
 from tests.simulate.elastic import asks, priority_class, quota
 from tests.simulate.test_simulate import annotate
 
@@ -137,12 +137,7 @@ class Follower:
         return [(event.time, event.kind, event.key, event.preemptor) for event in self.events]
 
 
-@settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "50")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(30))
 @given(timelines())
 def test_every_workload_gets_what_was_granted_and_it_comes_to_rest(manifests: list[Json]) -> None:
     follower = Follower(manifests)

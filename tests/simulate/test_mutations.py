@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from admitter.cli.main import app
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
+from tests.scale import scaled
 from tests.simulate.elastic import asks
 from tests.simulate.mutations import Path, at, changed, job, mutated, paths, queued_pod, workload, world
 from tests.simulate.test_simulate import simulate, states
@@ -55,7 +56,7 @@ def test_the_world_is_as_it_should_be(tmp_path: File) -> None:
     assert [row["state"] for row in untouched(result)] == ["Admitted", "Pending"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(scaled(8, 200)))
 def test_no_mutation_of_one_object_ends_in_a_traceback_or_harms_another(tmp_path: File, seed: int) -> None:
     chance, objects = Random(seed), world()
     expected = untouched(outcome(tmp_path / "world.json", ELSEWHERE))

@@ -10,6 +10,7 @@ from admitter.web import admissions
 from admitter.web.history import KEPT_SECONDS, Course, Ending, History
 from admitter.web.samples import TIERS, Key, Samples, series
 from tests.insight.states import NOW, State, moment
+from tests.scale import examples
 from tests.web.histories import change, cluster, evicted, shown
 
 Json = dict[str, Any]
@@ -115,7 +116,7 @@ amounts = st.dictionaries(st.sampled_from("abc"), st.integers(0, 100).map(float)
 steps = st.lists(st.tuples(st.integers(-7200, 40_000), amounts), max_size=60)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100))
 @given(steps)
 def test_samples_are_bounded_ordered_and_add_up_for_any_scenes(
     taken: list[tuple[int, dict[str, float]]],
@@ -144,7 +145,7 @@ def test_samples_are_bounded_ordered_and_add_up_for_any_scenes(
     assert times == sorted(times)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=900))
 def test_over_time_the_sum_is_kept_when_samples_get_coarser(values: list[float]) -> None:
     """Each sample stands for its step, as long as there is one in each 15 s."""

@@ -1,8 +1,9 @@
-"""All views with a thousand queues, twenty thousand Workloads and two thousand nodes."""
+"""All views of a large cluster: with up to 1000 queues, 20,000 Workloads and 2000 nodes."""
 
 import pytest
 from playwright.async_api import Page
 
+from tests.scale import scaled
 from tests.web.looks import (
     SOON,
     browser,
@@ -22,7 +23,7 @@ pytestmark = [
     pytest.mark.timeout(900),  # the longest: it comes first
 ]
 
-QUEUES, WORKLOADS, NODES = 1000, 20_000, 2000
+QUEUES, WORKLOADS, NODES = scaled(250, 1000), scaled(5000, 20_000), scaled(500, 2000)
 MOST_BYTES = 200_000
 PAINT_MS = 1000
 TASK_MS = 100

@@ -1,11 +1,10 @@
 """The page of a workload has the numbers that `admitter explain` prints, whatever the state."""
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.insight.explain.explainer import Answer, Explainer
@@ -16,6 +15,7 @@ from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
 from admitter.web.views.workload_json import Shown, answer_json, outlook_json
 from tests.insight.states import Json, State
+from tests.scale import examples
 
 FLAVORS, QUEUES = ("default", "fast"), ("q-0", "q-1", "q-2")
 TRIED = re.compile(
@@ -97,12 +97,7 @@ def answers(state: State) -> Iterator[tuple[Answer, Snapshot]]:
         yield explainer.explain(view.namespace, view.name), snapshot
 
 
-@settings(
-    deadline=None,
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "120")),
-    derandomize="ADMITTER_EXAMPLES" not in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(60))
 @given(state=states())
 def test_the_structure_has_the_numbers_of_the_text(state: State) -> None:
     for answer, snapshot in answers(state):
