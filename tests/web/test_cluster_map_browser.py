@@ -320,7 +320,7 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
 
 
 async def test_two_thousand_nodes_are_drawn_anew_in_a_moment() -> None:
-    first, second = hall(2000, 20, 100), hall(2001, 20, 100)
+    first, second = hall(2000, 5, 100), hall(2001, 5, 100)
     async with looking(first) as (page, tab):
         await go(tab, page, "map?by=rack")
         await expect(tab.get_by_text("500 nodes · ").first).to_be_visible()

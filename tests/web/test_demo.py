@@ -14,6 +14,7 @@ from admitter.web.demo import special
 from admitter.web.demo.cluster import KEPT_SECONDS, PAST_SECONDS, DemoCluster
 from admitter.web.demo.hardware import ACCELERATOR, CORDONED, GPU, NOT_READY
 from admitter.web.demo.teams import BROKEN, STUDENT_QUEUE, TEAMS, namespaces
+from tests.scale import scaled
 from tests.web.demos import NOW, Frozen
 
 pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
@@ -60,7 +61,7 @@ def test_what_happens_does_not_depend_on_how_often_it_is_looked_at() -> None:
     assert often.views["pods"].keys() == short(3).views["pods"].keys()
 
 
-@pytest.mark.parametrize("seed", [1, 20])
+@pytest.mark.parametrize("seed", range(scaled(1, 20)))
 def test_no_queue_and_no_tree_uses_more_than_it_may(seed: int) -> None:
     moments = 0
 
