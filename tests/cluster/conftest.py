@@ -28,6 +28,7 @@ from tests.cluster.controller import Controller
 from tests.cluster.described import leader_worker_set
 from tests.cluster.direct import DirectCluster, DirectPlane
 from tests.cluster.elastic import Tenants
+from tests.cluster.emptied import leave
 from tests.cluster.objects import cluster_queue, job
 from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
@@ -216,7 +217,7 @@ def own_team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
     made = Team(own, name, Controller(tmp_path / "controller"))
     yield made
     made.close()
-    own.run_kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    leave(own, name)
 
 
 @pytest.fixture
@@ -227,7 +228,7 @@ def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[st
     installed.run_kubectl("create", "namespace", name)
     installed.run_kubectl("label", "namespace", name, f"team={name}")
     yield name
-    installed.run_kubectl("delete", "namespace", name, "--wait=false")
+    leave(installed, name)
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ class Server:
         return content
 
     @cached_property
-    def _resources(self) -> dict[str, tuple[str, bool]]:
+    def resources(self) -> dict[str, tuple[str, bool]]:
         """The path of a resource and whether it has namespaces, by each name that kubectl takes."""
         found: dict[str, tuple[str, bool]] = {}
         groups = [self.ask("GET", path, query={}, body=None)["items"] for path in ("/api", "/apis")]
@@ -206,11 +206,11 @@ class Server:
 
     def path(self, kind: str, namespace: str = "") -> str | None:
         """The path of a resource's collection; None if there is none of that name."""
-        if kind not in self._resources:
-            del self._resources  # a definition may have come since
-        if kind not in self._resources:
+        if kind not in self.resources:
+            del self.resources  # a definition may have come since
+        if kind not in self.resources:
             return None
-        path, namespaced = self._resources[kind]
+        path, namespaced = self.resources[kind]
         return path.format(f"namespaces/{namespace}/" if namespaced and namespace else "")
 
 
@@ -264,11 +264,15 @@ class DirectCluster(Cluster):
 
     def service_account_kubeconfig(self, namespace: str, name: str, path: Path) -> Path:
         """As the cluster writes it, of the only entry of this kubeconfig."""
-        assert self.kubeconfig
         token = self.run_kubectl("create", "token", name, f"--namespace={namespace}", "--duration=24h")
-        known = server(self.kubeconfig, self.kubeconfig.stat().st_mtime)
-        write_kubeconfig(path, token_kubeconfig(known.cluster, token))
+        write_kubeconfig(path, token_kubeconfig(self.user.server.cluster, token))
         return path
+
+    @property
+    def user(self) -> User:
+        """The user of its kubeconfig."""
+        assert self.kubeconfig
+        return User(server(self.kubeconfig, self.kubeconfig.stat().st_mtime), {})
 
     def _direct(self, arguments: tuple[str, ...], content: str | None) -> Json | str | None:
         """The answer, an empty text if there is nothing to say; None if it takes kubectl to answer."""
@@ -277,8 +281,7 @@ class DirectCluster(Cluster):
             return None
         if command.options.keys() - _ANY - _KNOWN.get(command.verb, set()):
             return None
-        assert self.kubeconfig
-        known = User(server(self.kubeconfig, self.kubeconfig.stat().st_mtime), command.impersonation)
+        known = self.user._replace(headers=command.impersonation)
         command = command._replace(home=known.server.namespace)
         try:
             return _COMMANDS[command.verb](known, command, content or "")

@@ -9,6 +9,7 @@ from typing import Any
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.controller import Controller
+from tests.cluster.emptied import delete_all, leave
 from tests.cluster.objects import Json, elastic_quota, job
 from tests.cluster.waiting import eventually, later_than
 
@@ -158,19 +159,18 @@ class Tenants:
         )
 
     def close(self) -> None:
-        """Delete all that was made, what runs first, so that the next test finds the pool empty.
-
-        Namespaces take a while to go, and what is left in them would still add to the pool.
-        """
+        """Delete all that was made, what runs first, so that the next test finds the pool empty."""
         names = [name for kind, name, *_ in self.made if kind == "namespace"]
         for full in names:
-            self.cluster.run_kubectl("delete", "jobs", "--all", f"--namespace={full}", "--wait=false")
+            delete_all(self.cluster, "jobs", full)
         eventually(lambda: not any(self.pods(full) for full in names), what="the pods to go")
         for full in names:
-            quotas = "elasticquotas,compositeelasticquotas"
-            self.cluster.run_kubectl("delete", quotas, "--all", f"--namespace={full}")
-        for arguments in self.made:
-            self.cluster.run_kubectl("delete", *arguments, "--wait=false", "--ignore-not-found")
+            for quotas in ("elasticquotas", "compositeelasticquotas"):
+                delete_all(self.cluster, quotas, full)
+            leave(self.cluster, full)
+        for kind, *arguments in self.made:
+            if kind != "namespace":
+                self.cluster.run_kubectl("delete", kind, *arguments, "--wait=false", "--ignore-not-found")
 
     def _get(self, *arguments: str, path: str) -> str:
         return self.cluster.run_kubectl("get", *arguments, f"--output=jsonpath={path}").strip()

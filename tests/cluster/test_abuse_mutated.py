@@ -8,11 +8,12 @@ from tests.abuse.mutated import Outcome, markdown, play, summary
 from tests.abuse.samples import KINDS
 from tests.cluster.direct import DirectPlane
 from tests.faults.loop import run
+from tests.scale import scaled
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 SEED = 1
-OBJECTS = 160
+OBJECTS = scaled(120, 160)
 BOUND_SECONDS = 60.0
 """Alone on two cores a sound Job waits 0.1 s as a rule, and 1 s at the most. Here five workers share them,
 and the proxy that changes objects has a part of one: with as much to do as there was, it waited 13 s."""

@@ -13,7 +13,7 @@ from tests.scale import scaled
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SEED = 1
-OPERATIONS = scaled(500, 700)
+OPERATIONS = scaled(350, 700)
 A_SECOND = 50.0
 KILLS = 1
 

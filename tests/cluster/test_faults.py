@@ -20,10 +20,10 @@ pytestmark = [
 
 SEED = 8
 SECONDS = 45.0
-JOBS = scaled(100, 150)
+JOBS = scaled(75, 150)
 REPLICAS = 2
 KILLS = scaled(2, 10)
-JOBS_A_SECOND = 25
+JOBS_A_SECOND = scaled(15, 25)
 KILL_SECONDS = 5.5
 """From one to the next: another replica leads after four, if the machine has nothing else to do."""
 
