@@ -1,4 +1,4 @@
-"""Namespaces whose test is over.
+"""What a test leaves of its namespace.
 
 The controller manager deletes a namespace by two requests for each of a hundred kinds and one for each event:
 0.15 s of CPU in all programs. To delete what would go on by itself takes a sixth of that.
