@@ -32,7 +32,7 @@ finish() {
 .venv/bin/python -m tests.programs
 
 said=$(mktemp)
-nice -n 5 .venv/bin/pytest -q -m "not cluster" -n 3 --dist loadscope --no-loadscope-reorder \
+nice -n 5 .venv/bin/pytest -q -m "not cluster" -n 2 --dist loadscope --no-loadscope-reorder \
     --durations 20 "$@" >"$said" 2>&1 &
 first=$!
 trap finish EXIT
