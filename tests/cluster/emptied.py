@@ -40,23 +40,22 @@ def delete_all(cluster: Cluster, plural: str, namespace: str) -> None:
 
 def leave(cluster: Cluster, namespace: str) -> None:
     """Leave nothing in a namespace that goes on by itself; delete it where the cluster outlives the tests."""
-    if isinstance(cluster, DirectPlane):
-        try:
-            _empty(cluster, namespace)
-        except RefusedError:
-            pass  # something is in use, or a kind has gone: the controller manager tries until all is deleted
-        else:
-            return
-    cluster.run_kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+    if not (isinstance(cluster, DirectPlane) and _emptied(cluster, namespace)):
+        cluster.run_kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
-def _empty(cluster: DirectPlane, namespace: str) -> None:
+def _emptied(cluster: DirectPlane, namespace: str) -> bool:
+    """Whether all has been deleted: it is not if something is in use, or a kind is not there any more."""
     user = cluster.user
     found = {path for path, has_namespaces in user.server.resources.values() if has_namespaces}
     acting = {path for path in found if path.startswith("/apis/") and path.split("/")[2] not in _AT_REST}
     acting |= {f"/api/v1/{{}}{plural}" for plural in ("pods", "resourcequotas")}
-    for path in sorted(acting, key=_turn):
-        user.ask("DELETE", path.format(f"namespaces/{namespace}/"), query=_BACKGROUND)
+    try:
+        for path in sorted(acting, key=_turn):
+            user.ask("DELETE", path.format(f"namespaces/{namespace}/"), query=_BACKGROUND)
+    except RefusedError:
+        return False
+    return True
 
 
 def _turn(path: str) -> int:

@@ -288,7 +288,7 @@ async def test_it_is_accessible(scheme: str, width: int) -> None:
 
 
 async def test_very_many_admissions_stay_smooth() -> None:
-    """Zooming, moving and an update of more than fit into 200 queues leave the main thread free."""
+    """Zooming, moving and an update of thousands of admissions in 200 queues leave the main thread free."""
     state = long_day(200, scaled(5000, 20_000))
     async with looking(state, allowance=SOON) as (page, tab):
         await go(tab, page, f"timeline?from={int(NOW - 24 * HOUR)}&to={int(NOW + 12 * HOUR)}")

@@ -44,6 +44,11 @@ class UnknownError(Exception):
         return self._parts[1]
 
 
+def no_such(namespace: str, name: str) -> str:
+    """Says that there is neither a Job nor a Workload of a name."""
+    return f"there is no Job and no Workload {name} in namespace {namespace}"
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
     """Another Workload that the answer names."""
@@ -166,7 +171,7 @@ class Explainer:
     def _unknown(self, namespace: str, name: str) -> UnknownError:
         here = {job.name for job in self._world.jobs if job.namespace == namespace}
         here |= {workload.name for workload in self._world.workloads if workload.namespace == namespace}
-        words = f"there is no Job and no Workload {name} in namespace {namespace}"
+        words = no_such(namespace, name)
         elsewhere = sorted(job.namespace for job in self._world.jobs if job.name == name)
         return UnknownError(words, tuple(elsewhere), _nearest(name, here))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from admitter.cache.views import JobView, WorkloadView
 from admitter.client.access import Right
 from admitter.documents import ManifestError
-from admitter.insight.explain.explainer import Answer, Explainer, UnknownError
+from admitter.insight.explain.explainer import Answer, Explainer, UnknownError, no_such
 from admitter.insight.explain.life import Happening, life
 from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
 from admitter.insight.explain.pods import Pods, pods_of
@@ -161,7 +161,7 @@ class Explanations:
             return self.told(answer), job, summary(view)
         if job is not None:
             return self.told(answer), job, summary_without_workload(job)
-        return UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
+        return UnknownError(no_such(namespace, name))
 
     def told(self, found: Answer) -> Found:
         """An answer with what has happened to its Workload, and its pods."""
