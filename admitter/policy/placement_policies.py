@@ -50,6 +50,14 @@ class ReadPolicy:
         return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
 
 
+def awaits_queue(job: JobView) -> bool:
+    """Whether a policy has suspended a Job, or has had it and no user has resumed it since."""
+    submission = job.submission
+    if submission is None:
+        return False
+    return bool(submission.policy) or (submission.placed is not None and job.suspended)
+
+
 class PlacementPolicies:
     """Says which policy governs a namespace."""
 
@@ -105,8 +113,7 @@ class PlacementPolicies:
         """
         if job.submission is None:
             return PlacementClaim.NO
-        held = job.submission.placed is not None and job.suspended
-        if job.submission.policy or held:
+        if awaits_queue(job):
             return PlacementClaim.YES
         since = self.came(policy)
         if job.created < since:

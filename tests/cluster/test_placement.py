@@ -284,6 +284,18 @@ def test_a_new_policy_has_the_jobs_that_the_old_one_had_not_placed(placing: Plac
     placing.finished()
 
 
+def test_the_end_of_a_policy_is_told_again_by_the_next_leader(placing: Placing) -> None:
+    placing.policy({"from": "Queue", "queue": "nowhere"})
+    placing.person.makes(placing.plain())
+    placing.team.kubectl("delete", "placementpolicy", placing.name)
+    words = "resume it yourself, or give it a queue"
+    placing.told("PlacementEnded", words)
+    # As if the leader had died between the write to the Job and that of the event.
+    placing.team.kubectl("delete", "events", "--field-selector=reason=PlacementEnded")
+    placing.team.controller.restart()
+    placing.told("PlacementEnded", words)
+
+
 def test_a_job_is_placed_again_when_its_queue_goes(placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     quota = "admitter.dev/namespace.quota"

@@ -24,7 +24,7 @@ from admitter.controllers.telemetry.events import Events, subject_of
 from admitter.controllers.workload.writes import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
-from admitter.policy.placement_policies import PlacementClaim, ReadPolicy
+from admitter.policy.placement_policies import PlacementClaim, ReadPolicy, awaits_queue
 from admitter.policy.plans import generated, surroundings
 from admitter.policy.status import Clock
 from admitter.quotas.placement import Placed, PlacementError, place
@@ -141,11 +141,12 @@ class Placement:
 
     async def _release(self, job: JobView) -> None:
         assert job.submission is not None
-        if job.queue is None and job.submission.policy and self._policies.readable:
-            words = (
-                "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
-            )
-            self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
+        if job.queue is not None or not awaits_queue(job) or not self._policies.readable:
+            return
+        # Told again after a restart: a leader that dies here has perhaps released the Job without a word.
+        words = "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
+        self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
+        if job.submission.policy:
             await release(job, self.world, self.transport)
 
     async def _place(self, policy: ReadPolicy, job: JobView) -> None:
