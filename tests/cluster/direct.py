@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-import orjson
 import urllib3
 import yaml
 
 from admitter.sandbox.cluster import Cluster, KubectlError, token_kubeconfig, write_kubeconfig
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.answers import RefusedError, said
 from tests.cluster.jsonpath import UnknownPathError, rendered
 from tests.cluster.waiting import eventually
 
@@ -61,30 +61,6 @@ _VALUES = {
 _SHORT = {"-p": "--patch", "-n": "--namespace", "-o": "--output"}
 _ANY = {"--namespace", "--as", "--as-group"}
 """Options that all commands have."""
-
-
-class RefusedError(Exception):
-    """The API server refuses a request.
-
-    Attributes:
-        reason: such as `NotFound`.
-    """
-
-    def __init__(self, status: Json) -> None:
-        self.reason = status.get("reason", "")
-        message, what = status.get("message", ""), status.get("details", {})
-        _, is_invalid, why = message.partition(" is invalid: ")
-        if self.reason == "Invalid" and is_invalid:
-            super().__init__(f'The {what.get("kind")} "{what.get("name", "")}"{is_invalid}{why}')
-        else:
-            super().__init__(f"Error from server ({self.reason}): {message}")
-
-    @classmethod
-    def of(cls, refusals: "list[RefusedError]") -> "RefusedError":
-        """What is said of several objects."""
-        made = refusals[0]
-        made.args = ("\n".join(map(str, refusals)),)
-        return made
 
 
 class Command(NamedTuple):
@@ -179,7 +155,7 @@ class Server:
         data = None if body is None else json.dumps(body)
         for tries_left in range(TRIES)[::-1]:
             answer = self._pool.request(method, url, body=data, headers=sent)
-            content: Json = orjson.loads(answer.data)
+            content = said(answer)
             if answer.status < 400:
                 break
             if method == "POST" and tries_left < TRIES - 1 and content.get("reason") == "AlreadyExists":

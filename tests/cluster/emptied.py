@@ -8,7 +8,8 @@ from typing import Final
 
 from admitter.names import GROUP
 from admitter.sandbox.cluster import Cluster
-from tests.cluster.direct import DirectCluster, DirectPlane, RefusedError
+from tests.cluster.answers import RefusedError
+from tests.cluster.direct import DirectCluster, DirectPlane
 
 _AT_REST: Final = {
     "authorization.k8s.io",
@@ -54,6 +55,7 @@ def _emptied(cluster: DirectPlane, namespace: str) -> bool:
         for path in sorted(acting, key=_turn):
             user.ask("DELETE", path.format(f"namespaces/{namespace}/"), query=_BACKGROUND)
     except RefusedError:
+        del user.server.resources  # so that a kind that is gone is asked for once
         return False
     return True
 

@@ -4,11 +4,14 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from admitter.sandbox.cluster import Cluster, KubectlError
-from tests.cluster.direct import DirectCluster
+from tests.cluster.answers import RefusedError
+from tests.cluster.direct import DirectCluster, DirectPlane
+from tests.cluster.emptied import leave
 from tests.cluster.objects import Json, job
 from tests.cluster.waiting import eventually
 
@@ -25,9 +28,13 @@ def said(cluster: Cluster, *arguments: str, content: str) -> str:
         return str(error).replace('error when creating "STDIN": ', "")
 
 
+def without_kubectl(cluster: Cluster) -> DirectCluster:
+    return DirectCluster(kubectl=NONE, kubeconfig=cluster.kubeconfig, context=cluster.context)
+
+
 def both(cluster: Cluster, *arguments: str, content: str = "") -> tuple[str, str]:
     """Without kubectl, and with it."""
-    direct = DirectCluster(kubectl=NONE, kubeconfig=cluster.kubeconfig, context=cluster.context)
+    direct = without_kubectl(cluster)
     whole = Cluster(kubectl=cluster.kubectl, kubeconfig=cluster.kubeconfig, context=cluster.context)
     return said(direct, *arguments, content=content), said(whole, *arguments, content=content)
 
@@ -120,3 +127,20 @@ def test_marks_are_put_on_and_taken_off(installed: Cluster, namespace: str, word
     assert mark() == "on"
     direct.run_kubectl("annotate", *words, "mark-", scope)
     assert mark() is None
+
+
+def test_a_group_without_any_kind_is_refused_by_a_text(installed: Cluster) -> None:
+    with pytest.raises(RefusedError, match="404 page not found"):
+        without_kubectl(installed).user.ask("GET", "/apis/gone.example.com/v1/things")
+
+
+def test_a_namespace_is_left_although_a_kind_has_gone(installed: Cluster) -> None:
+    if not isinstance(installed, DirectPlane):
+        pytest.skip("in other clusters namespaces are deleted at once")
+    name = f"left-{uuid4().hex[:6]}"
+    installed.run_kubectl("create", "namespace", name)
+    installed.user.path("jobs")
+    installed.user.server.resources["things"] = ("/apis/gone.example.com/v1/{}things", True)
+    leave(installed, name)
+    assert "deletionTimestamp" in installed.read("namespace", name)["metadata"]
+    assert installed.user.path("things") is None
