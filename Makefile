@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Hundreds of processes load the same modules: what one has compiled is there for the others.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: console demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround bench-console check types contents format crds docs lock clean
+.PHONY: console demo wheel image test test-long test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kinds test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-kinds bench-pods bench-scale bench-insight bench-journal bench-estimates bench-hour bench-turnaround bench-console check types contents format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -25,8 +25,11 @@ wheel: $(VENV)/.ready         ## dist/admitter-0.1.0-py3-none-any.whl: the comma
 image:                        ## the controller's image; IMAGE=registry.example.com/admitter:0.1.0 ENGINE=podman
 	$(or $(ENGINE),docker) build --file Containerfile --tag $(or $(IMAGE),admitter:0.1.0) .
 
-test: check                   ## the checks, and every ring of tests: without a cluster, and on a real API server
-	bash tests/run.sh
+test: check                   ## the checks, and both rings of tests, without a cluster and on a real API server; not those that take long
+	bash tests/run.sh "not long"
+
+test-long: $(VENV)/.ready     ## the tests of both rings that take long: faults, floods, large clusters, all that the docs print
+	bash tests/run.sh long
 
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
 	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist load @tests/versions.txt

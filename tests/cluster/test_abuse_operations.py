@@ -10,7 +10,7 @@ from tests.cluster.direct import DirectPlane
 from tests.faults.loop import run
 from tests.scale import scaled
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(600)]
 
 SEED = 1
 OPERATIONS = scaled(350, 700)

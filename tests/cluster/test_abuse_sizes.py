@@ -163,6 +163,7 @@ def least(cluster: ControlPlane, team: Team, folder: Path) -> int:
         return peak(process)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_any_number_of_the_largest_fits_into_the_deployments_memory(
     own: ControlPlane, own_team: Team, tmp_path: Path

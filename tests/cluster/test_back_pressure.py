@@ -16,7 +16,7 @@ from tests.faults.controlled import Controlled, OrderAuditor, asks, controlled, 
 from tests.faults.rules import Rule, cut_after, cut_before, slow, throttled
 from tests.scale import scaled
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 QUEUES = ("strict", "left", "right")
 JOBS_A_QUEUE = scaled(18, 42)

@@ -14,7 +14,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.chart.helm import CHART, Helm, HelmError
 from tests.cluster.objects import ADMITTER, ON_DEMAND, Json, cluster_queue, local_queue, resource_flavor
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 RELEASE = ("admitter", "--namespace=admitter-system")
 DEFINITION = ("customresourcedefinition", "workloads.admitter.dev")

@@ -13,6 +13,7 @@ from tests.scale import scaled
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.long,
     pytest.mark.timeout(900),
     # A connection that is being opened when the API server is killed is closed when it is collected.
     pytest.mark.filterwarnings("ignore:unclosed (transport|<socket):ResourceWarning"),

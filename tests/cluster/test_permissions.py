@@ -244,6 +244,7 @@ def used(audited: Audited) -> set[Right]:
     return {right(event) for event in audited.asked() if "resource" in event.get("objectRef", {})}
 
 
+@pytest.mark.long
 def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(
     audited: Audited, tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.scale import scaled
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(600)]
 
 SHARDS = 4
 FIRST_JOBS, SECOND_JOBS = scaled(6, 10), scaled(3, 5)

@@ -15,7 +15,7 @@ from tests.cluster.operated import ASKED_KINDS
 from tests.cluster.waiting import eventually
 from tests.test_docs import ROOT, trimmed, typed
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 TUTORIAL = ("tutorials/own-kind.md",)
 KINDS = ("kinds.md", "kinds/jobset.md", "kinds/ray.md", "kinds/trainjob.md")

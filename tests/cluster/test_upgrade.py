@@ -14,7 +14,7 @@ from tests.cluster.test_run import answer, running_controller
 from tests.cluster.waiting import eventually
 from tests.releases.compatible import objects, releases
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 Json = dict[str, Any]
 

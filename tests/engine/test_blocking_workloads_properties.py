@@ -26,7 +26,7 @@ from tests.engine.test_tree_properties import (
 )
 from tests.scale import histories
 
-pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 AT_LEAST = 250
 LATER = 10_000.0
 """Later than all that has happened: no workload is kept any more since it has not run for long enough."""

@@ -56,6 +56,7 @@ def test_the_world_is_as_it_should_be(tmp_path: File) -> None:
     assert [row["state"] for row in untouched(result)] == ["Admitted", "Pending"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(scaled(8, 200)))
 def test_no_mutation_of_one_object_ends_in_a_traceback_or_harms_another(tmp_path: File, seed: int) -> None:
     chance, objects = Random(seed), world()

@@ -9,6 +9,7 @@ from benchmarks.lookers import at_the_terminal
 from tests.kept import grown, own_objects, small
 
 
+@pytest.mark.long
 async def test_workloads_and_queues_that_are_gone_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -102,6 +102,7 @@ async def cpu(glass: Glass, *keys: str) -> float:
     return time.process_time() - before
 
 
+@pytest.mark.long
 async def test_twenty_thousand_in_one_queue(drawn: list[int]) -> None:
     async with watching(many(1, 20_000)) as glass:
         drawn.clear()

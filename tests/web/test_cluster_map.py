@@ -321,6 +321,7 @@ def hall(nodes: int, pods_each: int, queues: int) -> State:
     return state
 
 
+@pytest.mark.long
 async def test_two_thousand_nodes_are_small_and_fast() -> None:
     async with served(hall(2000, 20, 100)) as page:
         began = process_time()

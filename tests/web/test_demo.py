@@ -17,7 +17,7 @@ from admitter.web.demo.teams import BROKEN, STUDENT_QUEUE, TEAMS, namespaces
 from tests.scale import scaled
 from tests.web.demos import NOW, Frozen
 
-pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 SHORT = 3600.0
 
 

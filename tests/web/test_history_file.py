@@ -233,6 +233,7 @@ def test_a_full_disk_ends_nothing(
     assert path.stat().st_size <= 30 * 4096
 
 
+@pytest.mark.long
 def test_the_file_stays_as_large_as_a_day_is(tmp_path: Path) -> None:
     path, state, sizes = tmp_path / "history", busy(), list[int]()
     history = History(path)

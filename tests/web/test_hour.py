@@ -11,7 +11,7 @@ from benchmarks.lookers import Served, at_the_server, in_a_browser
 from tests.kept import grown, own_objects, small
 from tests.web.pages import CHROMIUM, HOW
 
-pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 async def test_nothing_stays_at_the_server_of_workloads_queues_and_people(

@@ -102,6 +102,7 @@ async def test_a_turn_that_comes_to_one_that_has_left_goes_to_the_next(go_on: th
     assert await turns.result(lambda _: 8, NO_LIMIT, 60.0) == 8, "the line goes on"
 
 
+@pytest.mark.long
 async def test_a_tenant_with_many_requests_gets_refusals_and_others_their_answers(
     go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ async def test_every_admission_in_view_is_drawn_or_counted() -> None:
     assert top["lanes"] == far["lanes"]
 
 
+@pytest.mark.long
 async def test_an_answer_is_small_however_much_there_is() -> None:
     """20,000 admissions with long names."""
     state = long_day(20, 20_000)
