@@ -14,8 +14,8 @@ from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-TIMEOUT = 6
-"""Seconds to be ready that a Job with trouble asks for."""
+TIMEOUT = 12
+"""Seconds to be ready that a Job with trouble asks for: enough to start it if a test kills the leader."""
 ROOM = 60
 """Seconds to be ready that others get: a pod without trouble may need ten on a busy machine."""
 ONCE = {"base": "1h", "max": "1h"}
