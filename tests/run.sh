@@ -44,6 +44,6 @@ trap 'exit 130' INT
 # garbage seldom, as there is memory enough.
 ring "Ring 2, on a real API server, Job controller and scheduler" \
     env GOMAXPROCS=1 GOGC=1000 .venv/bin/pytest -q -m "cluster and $chosen" tests/chart tests/cluster tests/sandbox \
-    -n 5 --dist loadscope --no-loadscope-reorder --durations 20 "$@"
+    -n 7 --dist loadscope --no-loadscope-reorder --durations 20 "$@"
 ring "Ring 1, engine, models and parts, no cluster" first_ring
 exit "$failed"

@@ -57,6 +57,7 @@ def listed(file: File, objects: list[Json]) -> str:
     return str(file)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", list(SystemName))
 def test_an_import_goes_on(tmp_path: File, system: SystemName) -> None:
     objects = [each.raw for text in SAMPLES[system] for each in documents(text)]
@@ -107,6 +108,7 @@ TOLD: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", TOLD)
 def test_answers_about_a_snapshot_go_on(tmp_path: File, snapshot: Json, command: str) -> None:
     path = tmp_path / "state.json"

@@ -335,6 +335,7 @@ def test_a_kubeconfig_or_a_context_that_is_not_there(cluster: Cluster, tmp_path:
     assert "nowhere" in said
 
 
+@pytest.mark.long
 def test_a_cluster_without_admitter_and_then_with_it(bare: ControlPlane) -> None:
     said = refused(f"--kubeconfig={bare.kubeconfig}")
     assert said.startswith("There is no /apis/admitter.dev/")

@@ -22,6 +22,7 @@ def admitter(bare: ControlPlane, *words: str, status: int = 0) -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 def test_what_the_api_server_lacks_is_said_once_in_one_line(bare: ControlPlane, tmp_path: Path) -> None:
     group = bare.run_kubectl("api-resources", "--api-group=admissionregistration.k8s.io", "--no-headers")
     lacks = "MutatingAdmissionPolicy" not in group

@@ -107,6 +107,7 @@ def admit_what_init_writes(plane: ControlPlane) -> None:
     eventually(lambda: "Finished" in plane.run_kubectl("get", "workloads", *states), "the Job has run")
 
 
+@pytest.mark.long
 def test_a_controller_runs_beside_it_and_ends_alone_or_with_it(tmp_path: Path, folder: Path) -> None:
     def run(*arguments: str) -> str:
         with started(*sandbox_command(*arguments), environment={"XDG_STATE_HOME": str(tmp_path)}) as process:

@@ -138,6 +138,7 @@ def test_options_about_a_cluster_are_refused(option: str, value: str) -> None:
     assert "made-up cluster" in ended.stderr
 
 
+@pytest.mark.long
 async def test_the_command_serves_it_without_a_cluster(tmp_path: Path) -> None:
     environment = {**os.environ, "KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
     environment.pop("KUBERNETES_SERVICE_HOST", None)
