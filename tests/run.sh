@@ -35,7 +35,7 @@ finish() {
 .venv/bin/python -m tests.programs
 
 said=$(mktemp)
-nice -n 5 .venv/bin/pytest -q -m "not cluster and $chosen" -n 2 --dist loadscope --no-loadscope-reorder \
+nice -n 5 .venv/bin/pytest -q -m "not cluster and $chosen" -n 3 --dist loadscope --no-loadscope-reorder \
     --durations 20 "$@" >"$said" 2>&1 &
 first=$!
 trap finish EXIT

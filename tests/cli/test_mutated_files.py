@@ -66,6 +66,7 @@ def test_an_import_goes_on(tmp_path: File, system: SystemName) -> None:
         assert "  name: beside\n" in run("import", system, path).stdout
 
 
+@pytest.mark.long
 def test_lint_goes_on_and_names_object_field_and_reason(tmp_path: File) -> None:
     for manifests in mutations(world(), 2, scaled(60, 1200)):
         path = listed(tmp_path / "given.json", [*manifests, FLAVOR])
@@ -145,6 +146,7 @@ def test_a_field_of_a_snapshot_is_named(
     assert says in str(run("lint", "--state", str(path)).exception)
 
 
+@pytest.mark.long
 def test_a_line_of_a_journal_is_named_and_other_journals_are_replayed(tmp_path: File) -> None:
     whole, odd = tmp_path / "decisions-000001.jsonl", tmp_path / "decisions-000002.jsonl"
     with recorded(tmp_path) as made:

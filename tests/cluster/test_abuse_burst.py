@@ -17,6 +17,7 @@ SHARE_SECONDS = 120
 """In which ten Jobs of one second end, four at a time, beside the burst, that takes longer."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_burst_takes_no_share_of_another_user(team: Team, attacker: Attacker) -> None:
     team.cohort("all", fairSharing={"enabled": True})

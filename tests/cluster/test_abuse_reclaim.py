@@ -23,6 +23,7 @@ WAITS = "PreemptionBackedOff"
 log = logging.getLogger("abuse")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_what_is_made_and_deleted_again_and_again_evicts_seldom(team: Team, attacker: Attacker) -> None:
     """A Workload within its own min, made by hand: it needs no Job and no pod to take back what was lent."""

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
 from admitter.engine.cycle import Engine
 from admitter.journal.calls import Call
 from admitter.journal.files import Journal, files
@@ -17,6 +19,8 @@ from tests.engine.test_definition_properties import Definitions
 from tests.engine.test_elastic_properties import Quotas
 from tests.engine.test_tree_properties import Tree
 from tests.scale import histories
+
+pytestmark = pytest.mark.long
 
 FEW = histories(15)
 

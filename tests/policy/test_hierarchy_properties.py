@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -197,6 +198,7 @@ class Trees(RuleBasedStateMachine):
             assert used == dict(self.in_queue(name))
 
 
+@pytest.mark.long
 def test_trees() -> None:
     run_state_machine_as_test(
         Trees,
