@@ -1,8 +1,8 @@
 """How much a test does.
 
-`make test` does as much as reaches every branch, the same in each run. `make test-thorough` runs the same
-code with as many examples as `ADMITTER_EXAMPLES` says, others each time, and at the scale that stands beside
-the usual one.
+`make test` and `make test-long` do as much as reaches every branch, the same in each run.
+`make test-thorough` runs the same code with as many examples as `ADMITTER_EXAMPLES` says, others each time,
+and at the scale that stands beside the usual one.
 """
 
 import os

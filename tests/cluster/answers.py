@@ -1,11 +1,9 @@
 """What the API server says, and what it says when it refuses."""
 
-from typing import Any
-
 import orjson
 import urllib3
 
-Json = dict[str, Any]
+from tests.cluster.objects import Json
 
 
 class RefusedError(Exception):

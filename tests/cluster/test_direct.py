@@ -134,13 +134,10 @@ def test_a_group_without_any_kind_is_refused_by_a_text(installed: Cluster) -> No
         without_kubectl(installed).user.ask("GET", "/apis/gone.example.com/v1/things")
 
 
-def test_a_namespace_is_left_although_a_kind_has_gone(installed: Cluster) -> None:
-    if not isinstance(installed, DirectPlane):
-        pytest.skip("in other clusters namespaces are deleted at once")
+def test_a_namespace_is_left_although_a_kind_has_gone(sandbox: DirectPlane) -> None:
     name = f"left-{uuid4().hex[:6]}"
-    installed.run_kubectl("create", "namespace", name)
-    installed.user.path("jobs")
-    installed.user.server.resources["things"] = ("/apis/gone.example.com/v1/{}things", True)
-    leave(installed, name)
-    assert "deletionTimestamp" in installed.read("namespace", name)["metadata"]
-    assert installed.user.path("things") is None
+    sandbox.run_kubectl("create", "namespace", name)
+    sandbox.user.server.resources["things"] = ("/apis/gone.example.com/v1/{}things", True)
+    leave(sandbox, name)
+    assert "deletionTimestamp" in sandbox.read("namespace", name)["metadata"]
+    assert sandbox.user.path("things") is None
