@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs both rings of tests, and says what came of each. A ring that can't run is an error.
-# The first argument is a marker expression: which of their tests; all others go to pytest.
+# Arguments: a marker expression, that is which of their tests; how many workers the second ring has; all others go to
+# pytest. Tests that mostly wait for a shared control plane need many workers; those with one of their own, few.
 # The first ring takes the processors' time that the second leaves: tests on an API server wait often. All that fails
 # in either is told.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 chosen=$1
-shift
+workers=$2
+shift 2
 ran=()
 failed=0
 
@@ -44,6 +46,6 @@ trap 'exit 130' INT
 # garbage seldom, as there is memory enough.
 ring "Ring 2, on a real API server, Job controller and scheduler" \
     env GOMAXPROCS=1 GOGC=1000 .venv/bin/pytest -q -m "cluster and $chosen" tests/chart tests/cluster tests/sandbox \
-    -n 7 --dist loadscope --no-loadscope-reorder --durations 20 "$@"
+    -n "$workers" --dist loadscope --no-loadscope-reorder --durations 20 "$@"
 ring "Ring 1, engine, models and parts, no cluster" first_ring
 exit "$failed"
