@@ -38,12 +38,10 @@ def test_what_is_made_and_deleted_again_and_again_evicts_seldom(team: Team, atta
     log.info("%d attempts evicted %d times", next(numbers), evictions)
     # None, where the controller is so slow that each is gone before it is read.
     assert evictions <= MOST_EVICTIONS * (1 + kills)
-    until = waits(team, attacker, numbers)
-    honest = job(neighbour, "honest", pods=2, queue="owner", seconds=None)
-    team.cluster.run_kubectl("create", "--filename=-", content=json.dumps(honest))
-    eventually(lambda: admitted_at(team, neighbour), what="admission of the neighbour's Job")
+    # A slow machine may need 40 seconds for the neighbour's Job: then another one has 80.
+    tries = (ahead_of_a_back_off(team, attacker, neighbour, numbers) for _ in range(2))
+    assert any(tries), "others of the queue take back their own at once"
     assert evictions_of(team) >= 1
-    assert admitted_at(team, neighbour) < until, "others of the queue take back their own at once"
 
 
 def shared_with_a_neighbour(team: Team) -> str:
@@ -76,14 +74,31 @@ def evictions_of(team: Team) -> int:
     return sum(line["namespace"] == team.namespace and line["reason"] == "Preempted" for line in lines)
 
 
-def waits(team: Team, attacker: Attacker, numbers: "count[int]") -> str:
-    """Let a Workload wait for the end of a back-off of 40 seconds at least; returns when that is."""
+def ahead_of_a_back_off(team: Team, attacker: Attacker, neighbour: str, numbers: "count[int]") -> bool:
+    """Whether a Job of the neighbour is admitted before the end of a back-off of 40 seconds at least.
+
+    If it is not, what waited for that end is deleted: the next back-off is twice as long.
+    """
+    name, until = waits(team, attacker, numbers)
+    honest = f"beside-{name}"
+    made = job(neighbour, honest, pods=2, queue="owner", seconds=None)
+    team.cluster.run_kubectl("create", "--filename=-", content=json.dumps(made))
+    eventually(lambda: admitted_at(team, neighbour, honest), what="admission of the neighbour's Job")
+    if admitted_at(team, neighbour, honest) < until:
+        return True
+    eventually(lambda: team.state(name) == "Admitted", what="the end of a back-off")
+    attacker.kubectl("delete", "workload", name)
+    return False
+
+
+def waits(team: Team, attacker: Attacker, numbers: "count[int]") -> tuple[str, str]:
+    """Let a Workload wait for a back-off of 40 seconds at least; returns its name, and when that ends."""
     for number in numbers:
         name = f"waits-{number}"
         attacker.create(owned(team, name))
         until = backed_off(team, name)
         if until:
-            return until
+            return name, until
         attacker.kubectl("delete", "workload", name)
     raise AssertionError
 
@@ -100,10 +115,11 @@ def backed_off(team: Team, name: str) -> str:
     return ""
 
 
-def admitted_at(team: Team, namespace: str) -> str:
-    """When the only Workload of a namespace was admitted; empty if it was not."""
+def admitted_at(team: Team, namespace: str, name: str) -> str:
+    """When the Workload of a Job was admitted; empty if it was not."""
     items = team.cluster.read("workloads.admitter.dev", f"--namespace={namespace}")["items"]
-    found = (each for item in items for each in item.get("status", {}).get("conditions", []))
+    of_job = (item for item in items if item["metadata"]["ownerReferences"][0]["name"] == name)
+    found = (each for item in of_job for each in item.get("status", {}).get("conditions", []))
     return next(
         (c["lastTransitionTime"] for c in found if (c["type"], c["status"]) == ("Admitted", "True")), ""
     )
