@@ -61,7 +61,8 @@ class JobFact:
         created: when, by the API server's clock in whole seconds.
         suspended: whether it may have no pods.
         finished: whether it is over.
-        active: how many pods it says it has, those that end included.
+        active: how many pods it says it has, those that end included. None once it says that it is
+            suspended: it makes no more, and those that live count by themselves.
         parallelism: how many it may have.
     """
 
@@ -193,7 +194,7 @@ def _job(raw: Json) -> JobFact | None:
         metadata["creationTimestamp"],
         bool(spec.get("suspend")),
         _is(status, "Complete", "Failed"),
-        status.get("active", 0) + status.get("terminating", 0),
+        0 if _is(status, "Suspended") else status.get("active", 0) + status.get("terminating", 0),
         spec.get("parallelism", 1),
     )
 

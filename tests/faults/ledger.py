@@ -2,8 +2,8 @@
 
 It is fed with what the API server says, in the order of resource versions (`tests.faults.timeline`), and
 knows nothing of Admitter's code. What a Workload was given counts until it is taken back or over, and
-beyond that for as long as its Job may still run: while the Job is not suspended, says that it has pods, or
-pods that carry its label live.
+beyond that for as long as its Job may still run: while the Job is not suspended, says that it has pods but
+not that it is suspended, or pods that carry its label live.
 """
 
 from collections import Counter, defaultdict, deque

@@ -1,6 +1,6 @@
 """The auditor counts what Workloads say that they still hold, but never less than their pods use."""
 
-from tests.faults.facts import parse
+from tests.faults.facts import JobFact, parse
 from tests.faults.ledger import Ledger
 from tests.faults.test_auditor import History
 
@@ -45,3 +45,22 @@ def test_what_is_admitted_counts_until_it_is_given_back() -> None:
 def test_pods_that_live_count_whatever_is_given_back() -> None:
     findings = history(2, live=3).findings
     assert any("made the use of default cpu in queue 5000, of 4000" in finding for finding in findings)
+
+
+def test_a_job_that_says_that_it_is_suspended_has_the_pods_that_live_and_no_others() -> None:
+    """Its numbers of pods are older than what the API server says of the pods themselves."""
+
+    def active(suspended: str) -> int:
+        status = {
+            "active": 1,
+            "terminating": 2,
+            "conditions": [{"type": "Suspended", "status": suspended}],
+        }
+        metadata = {"uid": "u", "name": "j", "namespace": "n", "creationTimestamp": "1"}
+        labelled = {**metadata, "labels": {"admitter.dev/queue-name": "main"}}
+        fact = parse("jobs", {"metadata": labelled, "spec": {"suspend": True}, "status": status})
+        assert isinstance(fact, JobFact)
+        return fact.active
+
+    assert active("False") == 3, "it may not have acted on its suspension"
+    assert active("True") == 0
