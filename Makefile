@@ -26,7 +26,7 @@ image:                        ## the controller's image; IMAGE=registry.example.
 	$(or $(ENGINE),docker) build --file Containerfile --tag $(or $(IMAGE),admitter:0.1.0) .
 
 test: check                   ## the checks, and both rings of tests, without a cluster and on a real API server; not those that take long
-	bash tests/run.sh "not long" 7
+	bash tests/run.sh "not long" 5
 
 test-long: $(VENV)/.ready     ## the tests of both rings that take long: faults, floods, large clusters, the commands of the docs that need a cluster
 	bash tests/run.sh long 4

@@ -113,7 +113,7 @@ def test_a_follower_takes_over_when_the_leader_crashes(
 def test_a_leader_that_is_stopped_hands_over(pair: tuple[Replica, Replica], team: Team) -> None:
     first, second = pair
     first.send(signal.SIGTERM)
-    assert first.process.wait(timeout=60) == 0
+    assert first.process.wait(timeout=180) == 0
     (stopped,) = first.logged("stopped")
     second.becomes("leader")
     is_admitted(team, "after")
@@ -234,5 +234,5 @@ def test_admissions_are_taken_after_admitter_was_removed_and_installed_again(
         team.apply(job(name, "runs", seconds=None))
         team.runs("runs")
         replica.send(signal.SIGTERM)
-        assert replica.process.wait(timeout=30) == 0
+        assert replica.process.wait(timeout=180) == 0
         admitter(own, "uninstall", "--yes")

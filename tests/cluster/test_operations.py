@@ -235,7 +235,7 @@ def test_what_is_being_written_comes_to_its_end_before_the_process_does(
     eventually(lambda: '"event":"stopping"' in controller.log, what="the signal to be taken")
     team.apply(job(team.namespace, "late"))
     go.set()
-    assert controller.process.wait(timeout=60) == 0
+    assert controller.process.wait(timeout=180) == 0
     assert team.state("first") == "Admitted"
     assert told(controller.folder, "first") == ["admitted"], "nothing is begun any more"
     assert team.events("first").get("Admitted"), "its user is told"
@@ -246,7 +246,7 @@ def test_what_is_being_written_comes_to_its_end_before_the_process_does(
 def test_what_takes_too_long_is_broken_off(team: Team, controller: Controlled, go: threading.Event) -> None:
     began = controller.proxy.now()
     controller.process.send_signal(signal.SIGTERM)
-    assert controller.process.wait(timeout=60) == 0
+    assert controller.process.wait(timeout=180) == 0
     assert controller.proxy.now() - began >= STOP_SECONDS
     assert not go.is_set()
     assert team.state("first") != "Admitted"
@@ -256,6 +256,6 @@ def test_a_second_signal_ends_it_at_once(controller: Controlled, go: threading.E
     controller.process.send_signal(signal.SIGTERM)
     eventually(lambda: '"event":"stopping"' in controller.log, what="the signal to be taken")
     controller.process.send_signal(signal.SIGTERM)
-    assert controller.process.wait(timeout=60) == -signal.SIGTERM
+    assert controller.process.wait(timeout=180) == -signal.SIGTERM
     assert not go.is_set()
     assert '"event":"stopped"' not in controller.log

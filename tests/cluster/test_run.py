@@ -71,7 +71,7 @@ def test_an_administrator_runs_the_controller_as_its_account(
 def test_a_user_that_may_not_be_the_controller_is_told_so(own: ControlPlane, tmp_path: Path) -> None:
     viewer = own.service_account_kubeconfig("default", "default", tmp_path / "viewer")
     controller = run_as(viewer, tmp_path)
-    assert controller.wait(timeout=60) == 1
+    assert controller.wait(timeout=180) == 1
     said = (tmp_path / "log").read_text()
     assert "system:serviceaccount:default:default is not the controller's account" in said
     assert "kubectl create token admitter-controller --namespace admitter-system" in said
@@ -116,7 +116,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert team.condition("early", "Evicted")["reason"] == "JobChanged"
 
         controller.send_signal(signal.SIGTERM)
-        assert controller.wait(timeout=60) == 0
+        assert controller.wait(timeout=180) == 0
         assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
