@@ -173,7 +173,8 @@ class FaultProxy:
 
     async def _forward(self, request: web.Request, call: Call, headers: dict[str, str]) -> Answer:
         url = self._upstream["server"] + request.raw_path
-        async with self._session.request(call.method, url, headers=headers, data=call.body) as response:
+        body = call.body or None  # an empty one would get a Content-Type, which discovery refuses
+        async with self._session.request(call.method, url, headers=headers, data=body) as response:
             kept = {name: response.headers[name] for name in _ANSWER_HEADERS if name in response.headers}
             answer = Answer(response.status, kept, self._change(request.path, await response.read()))
         self.answered[call.kind] += 1
