@@ -14,6 +14,7 @@ from rich.console import Console
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from admitter.cli import estimating
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
@@ -187,6 +188,14 @@ def sandbox(
         where, owner = folder / "control-plane", os.getpid()
         with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
             yield started
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_slow() -> Iterator[None]:
+    """What commands say does not depend on how busy the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimating, "SOON", 3600.0)
+        yield
 
 
 @pytest.fixture(scope="session")

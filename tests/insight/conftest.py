@@ -1,8 +1,7 @@
-"""What commands say does not depend on how busy the machine is."""
+"""What commands say is the same in one process."""
 
 import pytest
 
-from admitter.cli import estimating
 from tests.insight.asking import in_one_process
 
 COPIES = {"test_explain_in_time", "test_playing", "test_timed", "test_what_if_in_time"}
@@ -10,7 +9,6 @@ COPIES = {"test_explain_in_time", "test_playing", "test_timed", "test_what_if_in
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimating, "SOON", 3600.0)
+def _in_one_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.path.stem not in COPIES:
         in_one_process(monkeypatch)
