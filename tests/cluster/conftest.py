@@ -32,6 +32,7 @@ from tests.cluster.emptied import leave
 from tests.cluster.objects import cluster_queue, job
 from tests.cluster.operated import ASKED, KINDS, Kind
 from tests.cluster.people import may_create
+from tests.cluster.policies import await_validation
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.conftest import SHARING, group_of
@@ -78,6 +79,7 @@ async def _install(cluster: Cluster) -> None:
     async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
     eventually(lambda: _is_at_work(cluster), what="policies and roles that are at work")
+    await_validation(cluster)
 
 
 def _is_at_work(cluster: Cluster) -> bool:
@@ -134,6 +136,7 @@ def described(operators: Cluster, shared: Path) -> Cluster:
             asyncio.run(_describe(operators))
             for kind in KINDS:
                 eventually(partial(_is_suspended, operators, kind), what=f"policies for each {kind.resource}")
+            await_validation(operators)
             (shared / "described").touch()
     return operators
 

@@ -19,6 +19,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.direct import DirectCluster
 from tests.cluster.objects import Json, job
 from tests.cluster.people import Person
+from tests.cluster.policies import await_validation
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, trial
 
@@ -47,6 +48,7 @@ def lab(own: ControlPlane) -> ControlPlane:
     own.await_definitions("experiments.lab.example.com")
     kind = experiment(children=[{"group": "batch", "kind": "Job"}], operators=[OPERATOR])
     asyncio.run(_install(own, kind))
+    await_validation(own)
     own.run_kubectl("create", "namespace", "lab")
     role, account = "--clusterrole=cluster-admin", "--serviceaccount=lab:operator"
     own.run_kubectl("create", "serviceaccount", "operator", "--namespace=lab")

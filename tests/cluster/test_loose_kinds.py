@@ -12,6 +12,7 @@ from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import Json
+from tests.cluster.policies import await_validation
 from tests.cluster.waiting import eventually
 from tests.kinds.described import definition, experiment, template
 
@@ -83,6 +84,7 @@ def test_a_list_or_map_that_is_null_is_one_that_is_not_there(own: ControlPlane, 
         return bool(json.loads(dry)["spec"].get("paused"))
 
     eventually(is_stopped, what="policies in force")
+    await_validation(own)
     assert make(own, manifest(form, "null", {"parts": None}))["spec"] == {"parts": None, "paused": True}
     bare = template() | {"metadata": None}
     odd = PART | {"template": bare}

@@ -19,6 +19,7 @@ from admitter.sandbox.operators.manifests import DEFINITION, rendered
 from admitter.sandbox.operators.programs import ensure_operators
 from tests.cluster.described import job_set, ray_cluster, train_job, training_runtime
 from tests.cluster.objects import Json
+from tests.cluster.policies import await_validation
 from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -36,6 +37,7 @@ def described(own: ControlPlane) -> ControlPlane:
         content = json.dumps({"apiVersion": "v1", "kind": "List", "items": kinds})
         own.run_kubectl("apply", "--server-side", "--force-conflicts", "-f-", content=content)
     installed = asyncio.run(_install(own))
+    await_validation(own)
     assert {each.name for each in installed if each.kind == "JobKind"} == {
         *("job", "jobset", "raycluster", "rayjob", "trainjob")
     }
