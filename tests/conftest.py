@@ -62,10 +62,13 @@ SHARING = {
     ),
     "replicas": ("test_high_availability.py", "test_described_kinds.py"),
     "shards": ("test_back_pressure.py", "test_shards.py"),
+    "elastic quotas": ("test_gentle_preemption.py", "test_elastic_quota.py", "test_elastic_deletions.py"),
 }
 """Files of tests that share a cluster, in the order in which one worker runs them.
 
-Those of policies have kinds of their own, the others start the only controllers that their cluster has.
+Those of policies have kinds of their own. Those of elastic quotas use the cluster of all tests, but its GPUs
+one after another: more workers would wait for each other. The others start the only controllers that their
+cluster has.
 """
 ALONE = ("own: ControlPlane", "vacant: Cluster")
 """Arguments of tests that share a cluster with the rest of their file."""
