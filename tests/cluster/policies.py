@@ -1,7 +1,6 @@
 """Waiting until the API server acts by policies that have been installed: it takes them up a moment later."""
 
 import json
-from contextlib import suppress
 from uuid import uuid4
 
 from admitter.kinds.policies import ADMISSION
@@ -26,8 +25,9 @@ def await_validation(cluster: Cluster) -> None:
     spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [refusal]}
     bound = {"policyName": name, "validationActions": ["Deny"]}
     sorts = {"ValidatingAdmissionPolicy": spec, "ValidatingAdmissionPolicyBinding": bound}
-    for kind, each in sorts.items():
-        cluster.run_kubectl("create", "-f-", content=json.dumps({**head, "kind": kind, "spec": each}))
+    made = [{**head, "kind": kind, "spec": each} for kind, each in sorts.items()]
+    last = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+    cluster.run_kubectl("create", "-f-", content=last)
     namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def is_refused() -> bool:
@@ -38,6 +38,4 @@ def await_validation(cluster: Cluster) -> None:
         return False
 
     eventually(is_refused, what="validating policies in force")
-    for kind in reversed(sorts):
-        with suppress(KubectlError):
-            cluster.run_kubectl("delete", kind.lower(), name, "--wait=false")
+    cluster.run_kubectl("delete", "-f-", "--ignore-not-found", "--wait=false", content=last)

@@ -47,6 +47,7 @@ def form(own: ControlPlane, request: pytest.FixtureRequest) -> str:
     kind = experiment(resource=resource, podSets=[FORMS[request.param]], active="has(object.status)")
     kind["metadata"]["name"] = request.param
     asyncio.run(_install(own, kind))
+    await_validation(own)
     return str(request.param)
 
 
@@ -84,7 +85,6 @@ def test_a_list_or_map_that_is_null_is_one_that_is_not_there(own: ControlPlane, 
         return bool(json.loads(dry)["spec"].get("paused"))
 
     eventually(is_stopped, what="policies in force")
-    await_validation(own)
     assert make(own, manifest(form, "null", {"parts": None}))["spec"] == {"parts": None, "paused": True}
     bare = template() | {"metadata": None}
     odd = PART | {"template": bare}
