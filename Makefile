@@ -28,7 +28,7 @@ image:                        ## the controller's image; IMAGE=registry.example.
 test: check                   ## the checks, and both rings of tests, without a cluster and on a real API server; not those that take long
 	bash tests/run.sh "not long" 5
 
-test-long: $(VENV)/.ready     ## the tests of both rings that take long: faults, floods, large clusters, the commands of the docs that need a cluster
+test-long: $(VENV)/.ready     ## the tests of both rings that take long: faults, floods, large clusters, kinds with operators, the console in a browser, the commands of the docs that need a cluster
 	bash tests/run.sh long 4
 
 test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it

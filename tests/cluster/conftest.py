@@ -39,6 +39,13 @@ from tests.conftest import SHARING, group_of
 from tests.programs import KUBERNETES
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of kinds with operators take long: what these and their kinds make keeps the API server busy."""
+    for item in items:
+        if "operators" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

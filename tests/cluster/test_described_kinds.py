@@ -30,7 +30,7 @@ from tests.cluster.team import Team
 from tests.cluster.test_insight import ask
 from tests.cluster.waiting import eventually
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 SELECTOR = f"--field-selector=metadata.name=experiments.{GROUP}"
 OBJECTS = int(os.environ.get("ADMITTER_TEST_OBJECTS", "20"))

@@ -22,7 +22,7 @@ from tests.cluster.objects import Json
 from tests.cluster.policies import await_validation
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(600)]
 
 REMEDY = r"admitter pause \w+/\w+ -n [-\w]+, change it once it is stopped, then admitter resume \w+/\w+ -n"
 OTHER_PODS = f"can't describe other pods, or lose what Admitter has put into it: {REMEDY}"

@@ -38,7 +38,7 @@ from tests.scale import scaled
 Json = dict[str, Any]
 JOBS = ("a", "b", "c")
 PODS = 2
-STORIES = scaled(75, 1500)
+STORIES = scaled(45, 1500)
 KINDS = ("workload", "job", "pod")
 REQUESTS: Json = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
 ADMISSION: Json = {

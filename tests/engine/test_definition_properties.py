@@ -210,4 +210,4 @@ def decisions(plan: Plan) -> State:
 
 
 TestDefinitions = Definitions.TestCase
-TestDefinitions.settings = histories(30, 25)
+TestDefinitions.settings = histories(18, 25)

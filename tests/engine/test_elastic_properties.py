@@ -347,4 +347,4 @@ def preempting(plan: Plan) -> dict[str, str]:
 
 
 TestQuotas = Quotas.TestCase
-TestQuotas.settings = histories(40)
+TestQuotas.settings = histories(20)

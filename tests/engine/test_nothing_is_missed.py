@@ -127,4 +127,4 @@ class Patient(tree.Tree):
 
 
 TestPatient = Patient.TestCase
-TestPatient.settings = histories(40)
+TestPatient.settings = histories(24)

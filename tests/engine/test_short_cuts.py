@@ -50,7 +50,7 @@ class Shortened(missed.Patient):
 
 
 TestShortened = Shortened.TestCase
-TestShortened.settings = histories(40)
+TestShortened.settings = histories(24)
 
 
 def some_queues(chance: random.Random) -> list[Queue]:

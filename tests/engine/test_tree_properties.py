@@ -391,4 +391,4 @@ class Tree(RuleBasedStateMachine):
 
 
 TestTree = Tree.TestCase
-TestTree.settings = histories(40)
+TestTree.settings = histories(24)

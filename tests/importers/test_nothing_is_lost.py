@@ -68,7 +68,7 @@ def test_each_field_of_the_samples_is_accounted_for(system: SystemName) -> None:
 
 
 @pytest.mark.parametrize("system", SAMPLES)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(36))
 @given(data=st.data())
 def test_whatever_stands_in_a_field_nothing_fails_and_nothing_is_lost(
     system: SystemName, data: st.DataObject

@@ -166,7 +166,7 @@ def untouched() -> Json:
     return answers(facts(cluster(shared=False)))
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(18))
 @given(st.sampled_from(PLACES), VALUES)
 @example(("jobs/waits", f"metadata/annotations/{WORD}"), "365000d")
 @example(("jobs/waits", "spec/activeDeadlineSeconds"), 2**63 - 1)
@@ -176,7 +176,7 @@ def test_answers_about_other_trees_are_unchanged(place: tuple[str, str], value: 
     assert answers(facts(overwritten(cluster(shared=False), place, value))) == untouched()
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(18))
 @given(st.sampled_from(PLACES), VALUES)
 @example(("jobs/waits", f"metadata/annotations/{WORD}"), "365000d")
 @example(("jobs/waits", "spec/activeDeadlineSeconds"), 2**63 - 1)

@@ -132,6 +132,7 @@ def test_a_controller_runs_beside_it_and_ends_alone_or_with_it(tmp_path: Path, f
     assert processes_in(folder) == []
 
 
+@pytest.mark.long
 def test_an_operator_runs_under_its_own_account_and_again_after_its_end(folder: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         with started(*sandbox_command(*arguments), environment={"XDG_STATE_HOME": str(tmp_path)}) as process:
@@ -164,6 +165,7 @@ def test_an_operator_runs_under_its_own_account_and_again_after_its_end(folder: 
     assert processes_in(folder) == []
 
 
+@pytest.mark.long
 def test_a_controller_that_ends_at_once_is_said_with_its_log(folder: Path) -> None:
     with ControlPlane.start(folder, nodes=None) as plane:
         with pytest.raises(StartError, match=r"admitter-controller ended; .*(?s:.)*admitter install"):
@@ -171,6 +173,7 @@ def test_a_controller_that_ends_at_once_is_said_with_its_log(folder: Path) -> No
         assert plane.read("namespace", "default"), "the rest goes on"
 
 
+@pytest.mark.long
 def test_two_that_start_at_once_get_the_same_one(folder: Path) -> None:
     with ThreadPoolExecutor() as pool:
         starts = [pool.submit(ControlPlane.start, folder, nodes=None) for _ in range(2)]
@@ -191,6 +194,7 @@ def test_it_ends_with_its_owner_even_a_killed_one(folder: Path) -> None:
     assert SandboxState.load(folder) is None
 
 
+@pytest.mark.long
 def test_its_components_end_with_a_killed_supervisor(folder: Path) -> None:
     plane = ControlPlane.start(folder, nodes=None)
     os.kill(state_of(folder).supervisor.pid, signal.SIGKILL)
@@ -199,6 +203,7 @@ def test_its_components_end_with_a_killed_supervisor(folder: Path) -> None:
     plane.stop()
 
 
+@pytest.mark.long
 def test_when_a_component_dies_the_rest_goes_and_the_reason_stays(folder: Path) -> None:
     plane = ControlPlane.start(folder, nodes=None)
     os.kill(state_of(folder).components["etcd"].pid, signal.SIGKILL)
@@ -210,6 +215,7 @@ def test_when_a_component_dies_the_rest_goes_and_the_reason_stays(folder: Path) 
     plane.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("component", ["kube-apiserver", "kwok"])
 def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: Path, component: str) -> None:
     def component_runs() -> bool:
@@ -226,6 +232,7 @@ def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: 
     assert SandboxState.load(folder) is None
 
 
+@pytest.mark.long
 def test_a_port_that_another_process_takes_first_is_no_failure(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,7 +137,7 @@ class Follower:
         return [(event.time, event.kind, event.key, event.preemptor) for event in self.events]
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(18))
 @given(timelines())
 def test_every_workload_gets_what_was_granted_and_it_comes_to_rest(manifests: list[Json]) -> None:
     follower = Follower(manifests)

@@ -7,11 +7,16 @@ import pytest_asyncio
 
 from tests.web.looks import kept_browser
 
+SHELL = "test_shell_browser.py"
+"""Tests of what all views share: the others take long, as a browser draws a page for each."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _in_browser(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            if item.path.name != SHELL:
+                item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(autouse=True)

@@ -319,7 +319,6 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
     )
 
 
-@pytest.mark.long
 async def test_two_thousand_nodes_are_drawn_anew_in_a_moment() -> None:
     first, second = hall(2000, 5, 100), hall(2001, 5, 100)
     async with looking(first) as (page, tab):

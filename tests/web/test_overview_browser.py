@@ -223,7 +223,6 @@ async def test_a_tenant_is_told_where_to_look() -> None:
         await expect(tab.get_by_role("main")).not_to_contain_text(TEAMS[0])
 
 
-@pytest.mark.long
 async def test_a_thousand_queues_are_drawn_at_once() -> None:
     waiting = scaled(5000, 20_000)
     state = fleet(1000, waiting)

@@ -77,7 +77,6 @@ async def at(tab: Page) -> str:
     return (await tab.locator(f"#{name}").inner_text()).replace("\n", " ")
 
 
-@pytest.mark.long
 async def test_very_many_rows_by_keyboard_and_an_update() -> None:
     """To the end and back, and to a name by typing it; a change takes less than 100 ms of the main thread."""
     state = fleet(4, ROWS)

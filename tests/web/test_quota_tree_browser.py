@@ -213,7 +213,6 @@ async def changed(page: Served, tab: Page, state: State) -> None:
     await expect(tab.locator(".state")).to_contain_text("3001 waiting")
 
 
-@pytest.mark.long
 async def test_a_thousand_queues_stay_smooth() -> None:
     state = fleet(1000, 3000)
     async with looking(state, allowance=SOON) as (page, tab):

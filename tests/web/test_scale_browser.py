@@ -19,7 +19,6 @@ from tests.web.pages import CHROMIUM, HOW, served
 from tests.web.scale import PLACES, big_cluster
 
 pytestmark = [
-    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason=HOW),
     pytest.mark.timeout(900),  # the longest: it comes first
 ]

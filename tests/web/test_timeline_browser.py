@@ -287,7 +287,6 @@ async def test_it_is_accessible(scheme: str, width: int) -> None:
         await is_accessible(tab)
 
 
-@pytest.mark.long
 async def test_very_many_admissions_stay_smooth() -> None:
     """Zooming, moving and an update of thousands of admissions in 200 queues leave the main thread free."""
     state = long_day(200, scaled(5000, 20_000))

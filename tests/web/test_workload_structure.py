@@ -97,7 +97,7 @@ def answers(state: State) -> Iterator[tuple[Answer, Snapshot]]:
         yield explainer.explain(view.namespace, view.name), snapshot
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(36))
 @given(state=states())
 def test_the_structure_has_the_numbers_of_the_text(state: State) -> None:
     for answer, snapshot in answers(state):
