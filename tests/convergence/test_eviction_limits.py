@@ -263,7 +263,7 @@ def test_an_eviction_that_is_not_written_counts_no_longer() -> None:
     run(story())
 
 
-@pytest.mark.parametrize("seed", range(scaled(6, 120)))
+@pytest.mark.parametrize("seed", range(scaled(4, 120)))
 def test_random_jobs_limits_and_controllers_that_die_pass_no_window(seed: int) -> None:
     draw = Random(seed)
 

@@ -87,11 +87,11 @@ async def story(seed: int, *, faults: bool) -> None:
     await scene.kill()
 
 
-@pytest.mark.parametrize("seed", range(scaled(3, 60)))
+@pytest.mark.parametrize("seed", range(scaled(2, 60)))
 def test_each_job_runs_beside_clusters_that_grow_and_shrink(seed: int) -> None:
     run(story(seed, faults=False))
 
 
-@pytest.mark.parametrize("seed", range(scaled(3, 60)))
+@pytest.mark.parametrize("seed", range(scaled(2, 60)))
 def test_so_it_does_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

@@ -93,11 +93,11 @@ async def disturb(scene: Scene, random: Random) -> None:
         await scene.start()
 
 
-@pytest.mark.parametrize("seed", range(scaled(3, 60)))
+@pytest.mark.parametrize("seed", range(scaled(2, 60)))
 def test_each_job_runs_and_the_statuses_say_what_is_so(seed: int) -> None:
     run(story(seed))
 
 
-@pytest.mark.parametrize("seed", range(scaled(3, 60)))
+@pytest.mark.parametrize("seed", range(scaled(2, 60)))
 def test_so_they_do_with_lost_answers_conflicts_and_restarts(seed: int) -> None:
     run(story(seed, faults=True))

@@ -104,7 +104,7 @@ def _all_grow(patch: pytest.MonkeyPatch) -> None:
         ("reasons", _nothing_is_told),
         ("limits", _each_may_go_again),
         ("windows", _nothing_is_limited),
-        ("windows", _what_flies_is_forgotten),
+        pytest.param("windows", _what_flies_is_forgotten, marks=pytest.mark.long),  # few scenarios show it
         ("extra", _nothing_shrinks),
         ("extra", _all_shrink),
         ("extra", _all_grow),

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 ADMINISTRATOR, TENANT_NAME = PERSONS
 
-pytestmark = pytest.mark.timeout(600)  # among the longest: they come first
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # among the longest: they come first
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,6 @@ def test_options_about_a_cluster_are_refused(option: str, value: str) -> None:
     assert "made-up cluster" in ended.stderr
 
 
-@pytest.mark.long
 async def test_the_command_serves_it_without_a_cluster(tmp_path: Path) -> None:
     environment = {**os.environ, "KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
     environment.pop("KUBERNETES_SERVICE_HOST", None)
