@@ -45,7 +45,7 @@ test-abuse: $(VENV)/.ready    ## all that tenants may ask for, and more, watched
 	$(BIN)/python -m tests.abuse --operations $(or $(OPERATIONS),20000) --seeds $(or $(SEEDS),1 2 3 4 5)
 
 OPERATORS ?= mpi,appwrapper,training
-test-kinds: $(VENV)/.ready    ## objects of each kind with an operator, and of one without a shipped one, while the controller is killed, and all tests of the kinds of OPERATORS=mpi,appwrapper,training, which no other target builds; OBJECTS=50
+test-kinds: $(VENV)/.ready    ## objects of each kind with an operator, and of one without a shipped one, while the controller is killed, and all tests of the kinds of OPERATORS=mpi,appwrapper,training, which no other target runs; OBJECTS=50
 	ADMITTER_TEST_OPERATORS=$(OPERATORS) ADMITTER_TEST_OBJECTS=$(or $(OBJECTS),50) $(BIN)/pytest -q \
 		tests/cluster/test_operated_kinds.py tests/cluster/test_described_kinds.py tests/cluster/test_shown.py -k "runs_once or optional"
 
