@@ -28,7 +28,7 @@ from tests.cluster.kills import end_under_kills, none_lost_none_twice
 from tests.cluster.objects import TOLERATES_SPOT, Json, job
 from tests.cluster.team import Team
 from tests.cluster.test_insight import ask
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, have_ended
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
@@ -203,7 +203,7 @@ def test_it_is_stopped_at_its_maximum_run_time_and_the_next_one_runs(team: Lab) 
         eventually(lambda: team.state("long") == "Finished", what="the end of its time")
         assert team.reason("long") == "MaxRuntimeExceeded"
         assert team.experiment("long")["spec"]["state"] == "Stopped"
-        assert team.pods("long") == []
+        have_ended(lambda: team.pods("long"))
         assert team.left("long") == []
         eventually(lambda: team.state("next") == "Finished", what="the next one to end")
         assert team.condition("next", "Finished")["reason"] == "JobSucceeded"

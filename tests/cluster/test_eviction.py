@@ -9,7 +9,7 @@ from admitter.sandbox.cluster import KubectlError
 from tests.cluster.auditor import Auditor
 from tests.cluster.objects import Json, job
 from tests.cluster.team import Team
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, have_ended
 
 pytestmark = pytest.mark.cluster
 
@@ -144,7 +144,7 @@ def test_a_drained_queue_evicts_and_what_was_evicted_comes_back(team: Team, kind
         lambda: (team.state("runs"), team.reason("runs")) == ("Pending", reason),
         what="its quota to be released",
     )
-    assert team.pods("runs") == []
+    have_ended(lambda: team.pods("runs"))
     team.patch(kind, name, {"spec": {"stopPolicy": "None"}})
     team.runs("runs")
     assert team.pods("runs")[0]["metadata"]["name"] != first

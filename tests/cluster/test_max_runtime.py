@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.objects import Json, job
 from tests.cluster.queued_pods import pods_of, queued_pod
 from tests.cluster.team import Team
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, have_ended
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +49,7 @@ def test_a_job_ends_at_its_maximum_and_the_next_gets_the_quota_at_once(team: Tea
     eventually(lambda: team.state("long") == "Finished", what="the end of its time")
     assert 0 <= time_of(team, "long", "Evicted") - until < team.controller.soon(kills)
     assert team.condition("long", "Finished")["reason"] == team.reason("long") == "MaxRuntimeExceeded"
-    assert team.pods("long") == []
+    have_ended(lambda: team.pods("long"))
     assert team.read("job", "long")["spec"]["suspend"] is True
     eventually(lambda: team.state("next") == "Finished", what="the next Job")
     assert time_of(team, "next", "QuotaReserved") - time_of(team, "long", "Finished") <= 2
@@ -139,7 +139,7 @@ def test_a_group_of_pods_ends_at_what_its_pods_ask_for_and_may_be_made_again(tea
     eventually(running, what="both pods to run")
     assert workload()["status"]["runTime"]["limit"] == f"its annotation {ASKS} of 25s"
     eventually(lambda: workload()["status"]["state"] == "Finished", what="the end of their time")
-    assert pods_of(team, "ranks") == {}
+    have_ended(lambda: pods_of(team, "ranks").values())
     assert workload()["status"]["reason"] == "MaxRuntimeExceeded"
     team.apply(*pods)
     eventually(running, what="the group to run again, once its user has made it again")

@@ -16,7 +16,7 @@ from tests.cluster.queued_pods import (
     says,
 )
 from tests.cluster.team import Team
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, have_ended
 
 pytestmark = pytest.mark.cluster
 
@@ -112,7 +112,7 @@ def test_preemption_takes_a_whole_group_and_only_that(team: Team) -> None:
         runs(team, "victim", 4)
         team.apply(queued_pod(team.namespace, "preemptor", cpu="2", priorityClassName=high))
         eventually(lambda: phase(team, "preemptor") == "Running", what="the preemptor to run")
-        assert pods_of(team, "victim") == {}
+        have_ended(lambda: pods_of(team, "victim").values())
         assert phase(team, "other") == "Running"
         assert says(team, "victim", "Preempted")[0] == "True"
         team.controller.restart()

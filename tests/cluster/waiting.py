@@ -2,9 +2,10 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.objects import Json
 
 LOOK_SECONDS = 0.2
 
@@ -25,6 +26,16 @@ def eventually(
     while not condition():
         assert time.monotonic() < end, f"waited {timeout:.0f} s for {what}"
         time.sleep(every)
+
+
+def have_ended(pods: Callable[[], Iterable[Json]]) -> None:
+    """Assert that none of some pods uses quota any more, and wait until all are gone.
+
+    A kubelet writes the end of a pod into its status before it deletes it: its quota is free in between.
+    """
+    phases = {pod["metadata"]["name"]: pod["status"].get("phase") for pod in pods()}
+    assert set(phases.values()) <= {"Succeeded", "Failed"}, phases
+    eventually(lambda: not list(pods()), what="pods that have ended to be gone")
 
 
 def later_than(cluster: Cluster, timestamp: str) -> None:
