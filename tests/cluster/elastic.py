@@ -15,6 +15,7 @@ from tests.cluster.waiting import eventually, later_than
 
 CAPACITY = "admitter.dev/capacity"
 OVER_QUOTA = f"{CAPACITY}=over-quota"
+RUNNING = "--field-selector=status.phase=Running"
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Tenants:
     def running(self, namespace: str, name: str) -> None:
         """Wait until the pod of a Job runs."""
         eventually(
-            lambda: name in self.pods(namespace, "--field-selector=status.phase=Running"),
+            lambda: name in self.pods(namespace, RUNNING),
             what=f"the pod of {namespace}/{name} to run",
         )
 

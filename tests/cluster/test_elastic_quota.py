@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.cluster.elastic import CAPACITY, OVER_QUOTA, Tenants
+from tests.cluster.elastic import CAPACITY, OVER_QUOTA, RUNNING, Tenants
 from tests.cluster.objects import elastic_quota, local_queue, resource_flavor
 from tests.cluster.test_elastic_policies import queued
 from tests.cluster.waiting import eventually, later_than
@@ -65,8 +65,8 @@ def test_story_2(tenants: Tenants) -> None:
     eventually(lambda: tenants.used(GPU, a, b, c) == ["4", "3", "3"], what="4/3/3")
     tenants.runs_newest(b, "claims", {GPU: "1"})
     eventually(lambda: tenants.used(GPU, a, b, c) == ["3", "4", "3"], what="3/4/3")
-    assert tenants.pods(a) == ["job-0", "job-1", "job-2"], "the newest of those beyond their min"
-    assert len(tenants.pods(c)) == 3
+    assert tenants.pods(a, RUNNING) == ["job-0", "job-1", "job-2"], "the newest of those beyond their min"
+    assert len(tenants.pods(c, RUNNING)) == 3
     tenants.delete("job", "job-2", a)
     tenants.delete("job", "job-3", a)
     tenants.runs_newest(b, "fifth", {GPU: "1"})
@@ -74,8 +74,8 @@ def test_story_2(tenants: Tenants) -> None:
     high = tenants.priority_class("high", 1000)
     tenants.runs(b, "important", {GPU: "1"}, priority=high)
     eventually(lambda: tenants.used(GPU, a, b, c) == ["2", "5", "3"], what="2/5/3 again")
-    assert tenants.pods(b) == ["claims", "important", "job-0", "job-1"], "its own newest had to go"
-    assert (len(tenants.pods(a)), len(tenants.pods(c))) == (2, 3)
+    assert tenants.pods(b, RUNNING) == ["claims", "important", "job-0", "job-1"], "its own newest had to go"
+    assert (len(tenants.pods(a, RUNNING)), len(tenants.pods(c, RUNNING))) == (2, 3)
 
 
 def test_gpus_of_another_model_have_another_amount_of_memory(tenants: Tenants) -> None:

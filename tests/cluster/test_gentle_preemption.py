@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.cluster.elastic import Tenants
+from tests.cluster.elastic import RUNNING, Tenants
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -33,7 +33,7 @@ def test_a_victim_with_a_grace_period_reads_its_end_and_is_evicted_then(tenants:
     eventually(lambda: of_pods(tenants, a) == until, what="the pod's annotation")
     assert tenants.state(a, "borrows") == "Admitted"
     eventually(lambda: tenants.used(GPU, a, b) == ["1", "0"], what="what counts as its own until then")
-    assert tenants.pods(a, "--field-selector=status.phase=Running") == ["borrows"]
+    assert tenants.pods(a, RUNNING) == ["borrows"]
     eventually(lambda: tenants.state(b, "owner") == "Admitted", what="the owner")
     evicted = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Evicted")].lastTransitionTime}')
     late = datetime.fromisoformat(evicted) - datetime.fromisoformat(until)

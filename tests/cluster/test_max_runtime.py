@@ -165,6 +165,7 @@ def test_pods_that_a_controller_makes_anew_stay_out_of_a_group_that_has_had_its_
     kills = team.controller.kills
     team.apply(member("first"))
     eventually(lambda: ended() == ["MaxRuntimeExceeded"], what="the end of its time")
+    have_ended(lambda: pods_of(team, "ranks").values())
     team.apply(member("second"))
     team.hears(lambda: "MaxRuntimeExceeded" in team.events("second"), kills, "why it stays out")
     assert [pod["spec"].get("nodeName") for pod in pods_of(team, "ranks").values()] == [None]
