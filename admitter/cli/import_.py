@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from admitter.cli.complaints import complain
+from admitter.cli.complaints import UsageError, complain
 from admitter.cli.looking import ask
 from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
 from admitter.client.errors import ClusterError
@@ -84,9 +84,9 @@ def import_(  # noqa: PLR0913  # each is an option of the command
     """
     files = [*(filename or ()), *(paths or ())]
     if not files and not live:
-        raise typer.BadParameter("give files or folders, - for standard input, or --live", param_hint="-f")
+        raise UsageError("give files or folders with -f, - for standard input, or --live")
     if (kubeconfig or context) and not live:
-        raise typer.BadParameter("a cluster is only read with --live")
+        raise UsageError("a cluster is only read with --live")
     into = Translation()
     try:
         documents = from_paths(files, into)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 import yaml
 
+from admitter.cli.complaints import UsageError
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.policies import NOT_SERVED
 from admitter.client.transport import HttpTransport, Json, Transport
@@ -70,7 +71,7 @@ def install(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter install --only-kinds --kinds experiment.yaml`: a kind of your own, with its policies
     """
     if without_deployment and image is not None:
-        raise typer.BadParameter("--image and --without-deployment exclude each other")
+        raise UsageError("--image and --without-deployment exclude each other")
     operators = _accounts(operator or [])
     by_hand = chosen(kinds) if kinds != AUTO else {}  # before anything is applied
     if only_print:

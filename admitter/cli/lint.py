@@ -9,6 +9,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
+from admitter.cli.complaints import UsageError
 from admitter.cli.looking import ConfigFile, Output, StateFile, ask, console, look_at_all, settings_of, write
 from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
 from admitter.client.policies import NOT_SERVED, mutating_version
@@ -53,7 +54,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """
     files = [*(filename or ()), *(paths or ())]
     if bool(files) == (live or state is not None):
-        raise typer.BadParameter("give -f, or --live, or --state", param_hint="-f")
+        raise UsageError("give files or folders with -f, or --live, or --state")
     if files:
         findings = _of_files(files, settings_of(config))
     else:

@@ -10,6 +10,7 @@ import orjson
 import typer
 from rich.table import Column, Table
 
+from admitter.cli.complaints import UsageError
 from admitter.cli.looking import Output, console, write
 from admitter.documents import ManifestError
 from admitter.journal.calls import JournalError
@@ -53,7 +54,7 @@ def replay_command(
     """
     given = [*(filename or ()), *(paths or ())]
     if not given:
-        raise typer.BadParameter("give a journal, or a folder of them", param_hint="-f")
+        raise UsageError("give a journal, or a folder of them, with -f")
     found = [each for path in given for each in (files(path) if path.is_dir() else [path])]
     if not found:
         raise ManifestError(f"{', '.join(map(str, given))}: there is no journal in it")

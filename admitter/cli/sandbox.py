@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from admitter.cli.complaints import UsageError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
 from admitter.sandbox.folders import state_folder
@@ -79,7 +80,7 @@ def up(
     - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
     """
     if nodes and no_nodes:
-        raise typer.BadParameter("--nodes and --no-nodes exclude each other")
+        raise UsageError("--nodes and --no-nodes exclude each other")
     began = time.monotonic()
     with _errors_shown():
         wanted = chosen(each.strip() for each in operators.split(",") if each.strip())

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from admitter.cache.views import WorkloadView
+from admitter.cli.complaints import UsageError
 from admitter.cli.looking import Output, console, write
 from admitter.cli.options import (
     Filenames,
@@ -108,7 +109,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     settings = Settings(requeue_by, gpu_settings(gpu_memory_gb, gpu_resource))
     files = [*(filename or ()), *(paths or ())]
     if not files:
-        raise typer.BadParameter("give manifests", param_hint="-f")
+        raise UsageError("give manifests with -f")
     simulator = _prepared(files, settings)
     history = History(simulator.engine)
     events: list[Event] = []

@@ -13,7 +13,7 @@ from admitter.cache.declared_kinds import declared_kinds
 from admitter.cache.job_resources import JOB
 from admitter.cache.label_aliases import named_class
 from admitter.cache.views import ObjectView
-from admitter.cli.complaints import CommandError
+from admitter.cli.complaints import CommandError, UsageError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import (
     ConfigFile,
@@ -111,7 +111,7 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """
     files = [*(filename or ()), *(paths or ())]
     if not files and not without:
-        raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
+        raise UsageError("nothing to try: give -f or --without")
     allowance = allowed(estimate_for)
     namespace = namespace_of(kubeconfig, context, state)
     restricted: DeniedError | None = None

@@ -44,7 +44,12 @@ def obstacle_of(known: Facts, local_queue: Key) -> str:
 
 
 def position(known: Facts, workload: WorkloadView) -> int | None:
-    """Its place in line, if its LocalQueue tells it."""
+    """Its place in line, if it waits and its LocalQueue tells it.
+
+    A LocalQueue's list is written after a Workload's status: it may still name one that has been admitted.
+    """
+    if workload.admission is not None or workload.finished:
+        return None
     line = (told_of(known, (workload.namespace, workload.queue)) or {}).get("line") or ()
     return next((int(each["position"]) for each in line if each["name"] == workload.name), None)
 

@@ -20,6 +20,8 @@ SOUND_SECONDS: Final = 120.0
 """In which the last sound Job ends, on a machine with other things to do."""
 EMPTY_SECONDS: Final = 120.0
 WHOLE_SECONDS: Final = 120.0
+TOGETHER_SECONDS: Final = 10
+"""For which Jobs run that are to run at the same time: none has ended before the last has started."""
 LOOK_SECONDS: Final = 0.5
 TRACKED: Final = "batch.kubernetes.io/job-tracking"
 WHOLE: Final = {
@@ -128,9 +130,19 @@ async def _cleared(api: Api, namespace: str, kind: str) -> list[Json]:
 
 
 async def lost_quota(api: Api) -> list[str]:
-    """Jobs that ask for all that a queue has, and do not end: some of it is lost."""
+    """Jobs that ask for all that a queue has, and do not end: some of it is lost.
+
+    One after the other they may have all of it. Then Jobs for what is guaranteed to each elastic quota run at
+    the same time, and use together all that there is.
+    """
     grounds = [ground for ground in GROUNDS if ground.namespace in WHOLE]
     for ground in grounds:
         made = sound_job(ground, "whole", cpu=WHOLE[ground.namespace])
         await api.create(path(ground.namespace, "jobs"), made)
-    return await _finished(api, grounds, WHOLE_SECONDS)
+    if lost := await _finished(api, grounds, WHOLE_SECONDS):
+        return lost
+    elastic = [ground for ground in GROUNDS if ground.elastic]
+    for ground in elastic:
+        made = sound_job(ground, "guaranteed", cpu=ground.elastic["min"]["cpu"], seconds=TOGETHER_SECONDS)
+        await api.create(path(ground.namespace, "jobs"), made)
+    return await _finished(api, elastic, WHOLE_SECONDS)

@@ -147,3 +147,10 @@ def test_rows_have_what_statuses_say() -> None:
     assert (held.job, held.queue, held.state, held.position) == ("runs", "gpus", "Admitted", None)
     assert (waits.job, waits.queue, waits.position) == ("train-7", "gpus", 3)
     assert waits.reason == "InsufficientQuota"
+
+
+def test_a_line_that_still_names_what_has_been_admitted_gives_it_no_position() -> None:
+    state = namespace(told() | {"line": [{"name": "runs", "position": 1}]}, held="3")
+    held, waits = rows(known(state))
+    assert (held.workload.name, held.position, waits.position) == ("runs", None, None)
+    assert "It is number 1 in line." not in list(lines(known(state), held.workload))
