@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from admitter.api.cluster_queue import StopPolicy
 from admitter.cache.views import at, timestamp
+from admitter.engine.refusal import HOPELESS
 from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.tenant import cluster_queue_of, obstacle_of, told_of
 from admitter.policy.growing import extra_usage
@@ -64,8 +65,24 @@ def stand_in(
     flavors = {flavor["name"] for _, told in queues.values() for flavor in told["flavors"]}
     for flavor in sorted(flavors):
         made.put("resourceflavors", flavor, spec={})
-    more = {plural: [*snapshot.objects[plural], *objects] for plural, objects in made.objects.items()}
-    return replace(snapshot, objects={**snapshot.objects, **more})
+    never = set(_that_never_run(snapshot.objects["workloads"]))
+    there = {
+        plural: [each for each in objects if each["metadata"]["uid"] not in never]
+        for plural, objects in snapshot.objects.items()
+    }
+    more = {plural: [*there[plural], *objects] for plural, objects in made.objects.items()}
+    return replace(snapshot, objects={**there, **more})
+
+
+def _that_never_run(workloads: Iterable[Json]) -> Iterator[str]:
+    """The UIDs of Workloads that can never run by their status, and of their Jobs.
+
+    Their status knows the labels and taints of flavors. Here, without them, they would take quota.
+    """
+    for each in workloads:
+        if (each.get("status") or {}).get("reason") in HOPELESS:
+            yield each["metadata"]["uid"]
+            yield from (owner["uid"] for owner in each["metadata"].get("ownerReferences") or ())
 
 
 class _Made:

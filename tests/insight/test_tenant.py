@@ -67,6 +67,21 @@ def test_further_jobs_are_tried_on_what_the_local_queue_tells(gpus: str, effect:
     assert tried(namespace(told()), gpus) is effect
 
 
+def test_a_job_that_can_never_run_by_its_status_takes_no_quota_from_a_further_one() -> None:
+    """Neither its Workload nor the Job, of which a Workload would be made anew."""
+    state = namespace(told())
+    (train,) = (each for each in state.objects["workloads"] if each["metadata"]["name"] == "train-7")
+    train["spec"]["podSets"][0]["requests"] = {GPU: "2"}
+    assert tried(state, "1") is Effect.WAITS
+    container = {"resources": {"requests": {GPU: "2"}}}
+    spec = {"suspend": True, "template": {"spec": {"containers": [container]}}}
+    job = state.put("jobs", "train-7", "blue", spec=spec)
+    job["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
+    train["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "train-7", "uid": job["metadata"]["uid"]}]
+    train["status"] = {"state": "Pending", "reason": "NeverFits", "message": "a taint is not tolerated"}
+    assert tried(state, "1") is Effect.ADMITTED
+
+
 def test_what_the_namespace_holds_itself_is_counted_once() -> None:
     state = namespace(told(used="8", free="4"), held="3")
     assert tried(state, "4") is Effect.ADMITTED
