@@ -141,7 +141,7 @@ def _prepared(paths: list[str], settings: Settings) -> Simulator:
 
     Raises:
         ManifestError: a file can't be read, or there are two snapshots.
-        BadParameter: options contradict the snapshot.
+        UsageError: options contradict the snapshot.
     """
     files: list[SnapshotFile] = []
 
@@ -155,7 +155,7 @@ def _prepared(paths: list[str], settings: Settings) -> Simulator:
     if not files:
         return Simulator(timeline, Snapshot(Facts(timeline.start, settings)))
     if settings not in {DEFAULTS, files[0].settings}:
-        raise typer.BadParameter("a snapshot has the settings of its controller", param_hint=SETTINGS)
+        raise UsageError(f"{SETTINGS}: a snapshot has the settings of its controller")
     known = facts(files[0])
     snapshot = Snapshot(known)
     durations = Durations(snapshot)

@@ -10,6 +10,7 @@ import structlog
 import typer
 from aiohttp import web
 
+from admitter.cli.complaints import UsageError
 from admitter.cli.configuration import split_address
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, settings_of
@@ -95,11 +96,11 @@ def _refuse(names: list[str]) -> None:
     """Refuse options that --demo makes meaningless.
 
     Raises:
-        BadParameter: there are some.
+        UsageError: there are some.
     """
     if names:
         words = "--demo shows a made-up cluster, to this machine: it reads and keeps nothing"
-        raise typer.BadParameter(words, param_hint=", ".join(names))
+        raise UsageError(f"{', '.join(names)}: {words}")
 
 
 async def _serve(

@@ -53,8 +53,8 @@ HIT: Final = 3
 _WORK: Final = {"Job", "Pod"}
 """Kinds of what is queued."""
 LIMITS: Final = (
-    "This is by what LocalQueues tell. Not looked at: labels and taints of flavors, priorities, evictions, "
-    "and what waits in other namespaces."
+    "This is by what LocalQueues tell. Not looked at: labels and taints of flavors, queueing strategies, "
+    "priorities, evictions, and what waits in other namespaces."
 )
 
 

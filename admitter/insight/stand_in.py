@@ -65,24 +65,19 @@ def stand_in(
     flavors = {flavor["name"] for _, told in queues.values() for flavor in told["flavors"]}
     for flavor in sorted(flavors):
         made.put("resourceflavors", flavor, spec={})
-    never = set(_that_never_run(snapshot.objects["workloads"]))
-    there = {
-        plural: [each for each in objects if each["metadata"]["uid"] not in never]
-        for plural, objects in snapshot.objects.items()
-    }
+    there = {**snapshot.objects, "workloads": [*map(_without_hope, snapshot.objects["workloads"])]}
     more = {plural: [*there[plural], *objects] for plural, objects in made.objects.items()}
     return replace(snapshot, objects={**there, **more})
 
 
-def _that_never_run(workloads: Iterable[Json]) -> Iterator[str]:
-    """The UIDs of Workloads that can never run by their status, and of their Jobs.
+def _without_hope(workload: Json) -> Json:
+    """A Workload; one that can never run by its status is paused.
 
-    Their status knows the labels and taints of flavors. Here, without them, they would take quota.
+    Its status knows the labels and taints of flavors. Here, without them, it would take quota.
     """
-    for each in workloads:
-        if (each.get("status") or {}).get("reason") in HOPELESS:
-            yield each["metadata"]["uid"]
-            yield from (owner["uid"] for owner in each["metadata"].get("ownerReferences") or ())
+    if (workload.get("status") or {}).get("reason") not in HOPELESS:
+        return workload
+    return {**workload, "spec": {**workload["spec"], "active": False}}
 
 
 class _Made:

@@ -21,7 +21,7 @@ SOUND_SECONDS: Final = 120.0
 EMPTY_SECONDS: Final = 120.0
 WHOLE_SECONDS: Final = 120.0
 TOGETHER_SECONDS: Final = 10
-"""For which Jobs run that are to run at the same time: none has ended before the last has started."""
+"""For which Jobs run that are to run at the same time: long enough that the last one starts within it."""
 LOOK_SECONDS: Final = 0.5
 TRACKED: Final = "batch.kubernetes.io/job-tracking"
 WHOLE: Final = {
@@ -133,7 +133,7 @@ async def lost_quota(api: Api) -> list[str]:
     """Jobs that ask for all that a queue has, and do not end: some of it is lost.
 
     One after the other they may have all of it. Then Jobs for what is guaranteed to each elastic quota run at
-    the same time, and use together all that there is.
+    the same time, and use all CPU of them together.
     """
     grounds = [ground for ground in GROUNDS if ground.namespace in WHOLE]
     for ground in grounds:

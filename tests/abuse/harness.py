@@ -52,7 +52,7 @@ class Outcome:
         waited: for how many seconds one of them waited at the most.
         unfinished: the sound Jobs that did not end.
         left: what could not be deleted in the end.
-        lost: where a Job for all of a quota did not run in the end.
+        lost: Jobs that did not run in the end, though nothing else used quota.
     """
 
     seed: int
@@ -83,7 +83,9 @@ class Outcome:
         words += [f"exception in the log: {line}" for line in self.errors]
         words += [f"sound Job {name} did not end" for name in self.unfinished]
         words += [f"{name} could not be deleted" for name in self.left]
-        words += [f"Job {name} for all of a quota did not run: some of it is lost" for name in self.lost]
+        words += [
+            f"Job {name} did not run, though its quota is free: some of it is lost" for name in self.lost
+        ]
         answered = sum(number for status, number in self.answers.items() if status != LOST)
         if answered != self.operations:
             words.append(f"{answered} of {self.operations} operations were answered")

@@ -33,7 +33,7 @@ def test_a_run_in_order_has_nothing_wrong() -> None:
         ({"errors": ["line"]}, "exception in the log: line"),
         ({"unfinished": ["sound/a"]}, "sound Job sound/a did not end"),
         ({"left": ["pods open-a/b"]}, "pods open-a/b could not be deleted"),
-        ({"lost": ["open-a/whole"]}, "Job open-a/whole for all of a quota did not run"),
+        ({"lost": ["open-a/whole"]}, "Job open-a/whole did not run, though its quota is free"),
         ({"answers": Counter({200: 9, LOST: 1})}, "9 of 10 operations were answered"),
     ],
     ids=["excess", "restart", "exception", "progress", "leftover", "lost quota", "lost answer"],

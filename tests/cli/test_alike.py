@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 STATE = ("--state", str(ROOT / "docs/examples/monday.json"))
 QUEUES = str(ROOT / "docs/examples/first-queue")
 JOB_NAMES = ("job/train-7", "jobs/train-7", "Job/train-7", "job.batch/train-7", "jobs.batch/train-7")
+NOT_BOTH = "exclude each other"
 JOB = ("-n", "team-a", "--estimate-for", "0s", *STATE)
 
 
@@ -71,10 +72,21 @@ def test_files_may_be_named_with_an_option_or_without(words: tuple[str, ...]) ->
         (("simulate",), "give manifests with -f"),
         (("what-if",), "nothing to try: give -f or --without"),
         (("import", "kueue"), "give files or folders with -f, - for standard input, or --live"),
+        (("import", "kueue", "--context", "here", QUEUES), "a cluster is only read with --live"),
         (("replay",), "give a journal, or a folder of them, with -f"),
+        (
+            ("install", "--image", "admitter", "--without-deployment"),
+            f"--image and --without-deployment {NOT_BOTH}",
+        ),
+        (
+            ("sandbox", "up", "--nodes", f"{QUEUES}/queue.yaml", "--no-nodes"),
+            f"--nodes and --no-nodes {NOT_BOTH}",
+        ),
     ],
 )
-def test_a_command_without_files_says_how_to_give_them(words: tuple[str, ...], remedy: str) -> None:
+def test_a_command_says_which_options_it_needs_or_does_not_take_together(
+    words: tuple[str, ...], remedy: str
+) -> None:
     answer = unboxed(said(*words, exit_code=2))
     assert f"╮ {remedy} ╰" in answer, "no value is called invalid"
 

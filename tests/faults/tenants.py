@@ -101,7 +101,7 @@ class Tenants:
         for auditor in self.auditors:
             await auditor.catch_up(version)
         wrong = [f"{name} of a tenant could not be deleted" for name in left]
-        wrong += [f"Job {name} for all of a quota did not run: some of it is lost" for name in lost]
+        wrong += [f"Job {name} did not run, though its quota is free: some of it is lost" for name in lost]
         wrong += [*broken, *self.starts.close()]
         found = [(f.words, "\n".join(self.crowd.trail(f.about, TRAIL))) for f in self.watcher.findings]
         return [*found, *((words, words) for words in wrong)]

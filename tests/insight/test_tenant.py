@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.cache.views import workload_name
 from admitter.insight.forecast.playout import Effect
 from admitter.insight.snapshot_file import facts
 from admitter.insight.stand_in import stand_in
@@ -68,17 +69,12 @@ def test_further_jobs_are_tried_on_what_the_local_queue_tells(gpus: str, effect:
 
 
 def test_a_job_that_can_never_run_by_its_status_takes_no_quota_from_a_further_one() -> None:
-    """Neither its Workload nor the Job, of which a Workload would be made anew."""
     state = namespace(told())
-    (train,) = (each for each in state.objects["workloads"] if each["metadata"]["name"] == "train-7")
-    train["spec"]["podSets"][0]["requests"] = {GPU: "2"}
+    job = state.waits("blue", "train-8", {GPU: "2"}, created=-10.0)
     assert tried(state, "1") is Effect.WAITS
-    container = {"resources": {"requests": {GPU: "2"}}}
-    spec = {"suspend": True, "template": {"spec": {"containers": [container]}}}
-    job = state.put("jobs", "train-7", "blue", spec=spec)
-    job["metadata"]["labels"] = {"admitter.dev/queue-name": "main"}
-    train["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "train-7", "uid": job["metadata"]["uid"]}]
-    train["status"] = {"state": "Pending", "reason": "NeverFits", "message": "a taint is not tolerated"}
+    spec = {"queueName": "main", "podSets": [{"name": "main", "count": 1, "requests": {GPU: "2"}}]}
+    status = {"state": "Pending", "reason": "NeverFits", "message": "a taint is not tolerated"}
+    state.put("workloads", workload_name("train-8", job["metadata"]["uid"]), "blue", spec=spec, status=status)
     assert tried(state, "1") is Effect.ADMITTED
 
 

@@ -1,5 +1,7 @@
 """`admitter demo` shows what it says, and leaves nothing behind."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -29,14 +31,16 @@ def test_what_is_kept_ends_with_the_demo_also_if_that_is_killed(tmp_path: Path) 
             said = ""
             while "kubectl get workloads -A" not in said:
                 line = process.stdout.readline()
-                assert line, said
+                assert line, f"{said}{process.communicate()[1]}"
                 said += line
             assert "All 36 pods ran on nodes with the labels of the flavors" in said
             assert "Kept running until you press Ctrl-C." in said
             assert len(controllers(folder / "controller.kubeconfig")) == 1
             process.kill()
-            process.communicate()
+            process.wait()
         eventually(lambda: not controllers(folder / "controller.kubeconfig"), "the controller has ended")
         eventually(lambda: processes_in(folder) == [], "the control plane has ended")
     finally:
+        for each in controllers(folder / "controller.kubeconfig"):
+            os.kill(each, signal.SIGKILL)
         ControlPlane.stop_in(folder)
