@@ -187,6 +187,28 @@ async def test_a_start_that_is_not_found_in_time_is_said_to_be_missing(
         may_end.set()
 
 
+@pytest.mark.parametrize("address", ["queue/a", "my?namespace=team-a"])
+async def test_reasons_that_take_long_come_though_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    may_end, reasons = threading.Event(), WebScene.reasons
+
+    def late(scene: WebScene) -> Any:
+        may_end.wait()
+        return reasons(scene)
+
+    monkeypatch.setattr(WebScene, "reasons", late)
+    try:
+        async with looking(department()) as (page, tab):
+            await go(tab, page, address)
+            await expect(tab.get_by_text("No reason is known yet").first).to_be_visible()
+            may_end.set()
+            await expect(tab.get_by_text("asks for 7 cpu from ClusterQueue a").first).to_be_visible()
+            await expect(tab.get_by_text("No reason is known yet")).to_have_count(0)
+    finally:
+        may_end.set()
+
+
 async def test_names_are_text_whatever_is_in_them() -> None:
     state = department()
     for number, name in enumerate(HOSTILE):

@@ -122,6 +122,7 @@ def _answer(
     return {
         "taken": now,
         "revision": scene.revision,
+        "reasoned": told is not None,
         "namespaces": {
             "shown": list(chosen.names),
             "all": [_counts_json(lists, name) for name in chosen.all_names],

@@ -138,6 +138,7 @@ async def window(asked: Asked, wanted: Wanted, found: Found, *, tree: bool) -> J
         "rows": rows,
         "complete": found.complete,
         "others": not found.everything and not wanted.in_line,
+        "reasoned": told is not None,
     }
 
 
@@ -156,11 +157,11 @@ def users_of(snapshot: Snapshot, queue: str) -> set[str]:
 async def told_reasons(asked: Asked, items: Iterable[Item]) -> Mapping[str, Waiting] | None:
     """Why Workloads wait of which the status does not say it: all others in line can be admitted.
 
-    None: all have a reason, or working that out takes long.
+    None: working that out takes long, and the page asks again.
     """
     unsaid = any(not item.holds and not _said(item, asked.scene.snapshot) for item in items)
     if not unsaid:
-        return None
+        return {}
     scene = asked.scene
     return await asked.stage.limits.explaining.result(lambda _: scene.reasons(), AT_ONCE, AT_ONCE.seconds)
 

@@ -5,6 +5,7 @@ import { changes } from "/lib/changes.js";
 import { words } from "/lib/words.js";
 
 const RETRY_MS = 3000;
+const AGAIN_MS = 1000;
 
 // An answer of the server that refuses, in a sentence.
 export class Refused extends Error {
@@ -117,6 +118,15 @@ export function useAnswer(path, query = {}) {
   }, [question]);
   const now = known.question === question ? known : { answer: null, error: null };
   return { answer: now.answer, error: now.error, again: () => again.current() };
+}
+
+// Asks again soon, by the again() of useAnswer, while the answer lacks what takes the server long.
+export function useAgain(answer, whole, again) {
+  useEffect(() => {
+    if (!answer || whole) return undefined;
+    const due = setTimeout(again, AGAIN_MS);
+    return () => clearTimeout(due);
+  }, [answer]);
 }
 
 // The address after #: {path: [...], query: {...}}, and what changes it. A change of `query` alone replaces the entry

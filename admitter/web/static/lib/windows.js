@@ -37,7 +37,7 @@ export function useWindows(path, query) {
 class Windows {
   constructor(path, query, tell) {
     Object.assign(this, { path, query, tell, answer: null, error: null, from: 0, to: 0, retry: 0 });
-    this.pages = new Map(); // number: {rows, revision, old}
+    this.pages = new Map(); // number: {rows, revision, old, reasoned}
     this.going = new Set();
     this.due = new Set(); // on their way, and old when they come
     this.ending = new AbortController();
@@ -90,7 +90,7 @@ class Windows {
       if (this.ending.signal.aborted) return;
       this.error = error;
       clearTimeout(this.retry);
-      if (passes(error)) this.retry = setTimeout(() => this.load(), RETRY_MS);
+      if (passes(error)) this.loadLater();
       this.going.delete(number);
       this.tell();
       return;
@@ -100,13 +100,23 @@ class Windows {
     this.load();
   }
 
+  // Asks again for what has not come, and for pages whose reasons take the server long.
+  loadLater() {
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => {
+      for (const page of this.pages.values()) page.old ||= !page.reasoned;
+      this.load();
+    }, RETRY_MS);
+  }
+
   take(number, answer) {
     const old = this.due.delete(number);
     if (this.answer !== null && this.answer.revision !== answer.revision) {
       for (const page of this.pages.values()) page.old ||= page.revision !== answer.revision;
     }
     this.answer = answer;
-    this.pages.set(number, { rows: answer.rows, revision: answer.revision, old });
+    this.pages.set(number, { rows: answer.rows, revision: answer.revision, old, reasoned: answer.reasoned });
+    if (!answer.reasoned) this.loadLater();
     for (const each of this.pages.keys()) {
       if (this.pages.size <= KEPT) break;
       if (each < this.from || each > this.to) this.pages.delete(each);

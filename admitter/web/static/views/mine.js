@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "/lib/preact.js";
 import { StartBar, axisOf, startWords } from "/lib/axis_of_starts.js";
-import { href, useAnswer } from "/lib/api.js";
+import { href, useAgain, useAnswer } from "/lib/api.js";
 import { ago, inBytes, number, quantity, span } from "/lib/format.js";
 import { Why, asksWords, endWords, queueName, workloadHref } from "/lib/listing.js";
 import { Command, Empty, Failure, Link, QueueLink, State, Title, queueHref } from "/lib/parts.js";
@@ -18,7 +18,8 @@ export default function Mine({ route, go }) {
   const named = route.path[0] === "namespace" ? route.path[1] ?? "" : route.query.namespace ?? "";
   const find = route.query.find ?? "";
   const asked = { ...(named ? { namespace: named } : {}), ...(find ? { find } : {}) };
-  const { answer, error } = useAnswer("/api/mine", asked);
+  const { answer, error, again } = useAnswer("/api/mine", asked);
+  useAgain(answer, answer?.reasoned, again);
   const waits = (answer?.counts.waiting ?? 0) > 0;
   const { answer: starts } = useAnswer(waits ? "/api/mine/starts" : null, named ? { namespace: named } : {});
   const title = named && !named.includes(",") ? said.of(named) : said.title;

@@ -1,8 +1,8 @@
 // One workload: the rule that binds it on top, then what it asks for and what is free, what would let it in and when,
 // what has happened to it, and its pods.
 
-import { html, useEffect, useRef, useState } from "/lib/preact.js";
-import { useAnswer } from "/lib/api.js";
+import { html, useRef, useState } from "/lib/preact.js";
+import { useAgain, useAnswer } from "/lib/api.js";
 import { span, within } from "/lib/format.js";
 import { Command, Empty, Failure, Link, QueueLink, State, Time, Title } from "/lib/parts.js";
 import { Needs } from "/views/workload_needs.js";
@@ -13,7 +13,6 @@ import { Pods } from "/views/workload_pods.js";
 import { words } from "/lib/words.js";
 
 const said = words.workload;
-const AGAIN_MS = 1000;
 const MOST_AHEAD = 10;
 
 export default function View({ route, go, me }) {
@@ -22,11 +21,7 @@ export default function View({ route, go, me }) {
   const { answer, error, again } = useAnswer("/api/workload", query);
   const shown = useLastWhole(answer);
   const outlook = useAnswer(shown?.waits ? "/api/outlook" : null, query);
-  useEffect(() => {
-    if (!answer || answer.complete) return undefined;
-    const due = setTimeout(again, AGAIN_MS);
-    return () => clearTimeout(due);
-  }, [answer]);
+  useAgain(answer, answer?.complete, again);
   const gone = error?.status === 404 && shown !== null;
   return html`<article class="workload">
     <${Title} of=${`${query.namespace}/${query.name}`}>${`${query.namespace}/${shown?.name ?? query.name}`}<//>
