@@ -111,7 +111,7 @@ def test_no_process_is_left(tmp_path: Path) -> None:
     marks = Marks(tmp_path / "marks", enough=4)
     futures: list[Future] = [_never_ends, *(partial(marks.leave, number) for number in range(4))]
     until(Deadline(10.0, marks)).player(futures)
-    assert psutil.Process().children() == before
+    assert set(psutil.Process().children()) <= set(before)
 
 
 def test_where_a_process_can_not_be_copied_all_are_played_here(

@@ -76,6 +76,7 @@ async def test_a_window_is_cut_and_sorted_at_the_server() -> None:
             "workloads": 1010,
             "from": 5000,
             "rows": [],
+            "reasoned": True,  # there is no row to give a reason for
         }
         many = await listed(page, count="100000")
         assert len(many["rows"]) == rows_module.MOST_ROWS
