@@ -1,5 +1,6 @@
 """The page with a cluster that never was, and people with rights that are made up."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -97,6 +98,11 @@ class Served:
     def streams(self) -> int:
         """How many streams of changes are open."""
         return self.page.streams
+
+    async def work_out_reasons(self) -> None:
+        """Work out why Workloads wait in the scene that is shown: an answer waits for that only a moment."""
+        assert self.stage.scene is not None
+        await asyncio.to_thread(self.stage.scene.reasons)
 
     async def start(self) -> None:
         """Serve; at the address that it had before, if it had one."""

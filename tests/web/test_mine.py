@@ -22,6 +22,7 @@ async def page() -> AsyncIterator[Served]:
 
 
 async def test_a_tenant_has_its_namespaces_without_naming_them(page: Served) -> None:
+    await page.work_out_reasons()
     mine = await ask(page, "/api/mine", TENANT)
     assert mine["namespaces"] == {
         "shown": ["team-a"],

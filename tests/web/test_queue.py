@@ -35,6 +35,7 @@ async def test_a_queue_is_its_line_with_the_sentence_why_each_waits(page: Served
     (use,) = head["line"]["uses"]
     assert (use["used"], use["min"], use["borrowed"]) == (10.0, 8.0, 2.0)
     assert (head["line"]["waiting"], head["line"]["admitted"], head["told"]) == (4, 1, True)
+    await page.work_out_reasons()
     line = await listed(page, queue="a", group="waiting")
     assert names(line) == ["secret", "train-0", "train-1", "train-2"]
     assert [row["position"] for row in line["rows"]] == [1, 2, 3, 4]
