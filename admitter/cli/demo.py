@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -30,7 +29,7 @@ from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.folders import state_folder
-from admitter.sandbox.processes import dies_with_parent
+from admitter.sandbox.processes import start_child
 
 TEAM: Final = "team-a"
 LOOK_SECONDS: Final = 0.5
@@ -113,14 +112,7 @@ def _controller(plane: Cluster, folder: Path) -> Iterator[Path]:
     path = folder / "controller.log"
     options = ["--kubeconfig", str(kubeconfig), "--bind", "127.0.0.1:0"]
     command = [sys.executable, "-m", "admitter", "run", *options]
-    with (
-        path.open("w") as log,
-        subprocess.Popen(
-            command,
-            stderr=log,
-            preexec_fn=dies_with_parent(signal.SIGTERM),  # noqa: PLW1509 (only calls prctl)
-        ) as process,
-    ):
+    with path.open("w") as log, start_child(command, signal.SIGTERM, stderr=log) as process:
         try:
             yield path
         finally:

@@ -94,15 +94,15 @@ class Builder:
         partial = self.folder / f".{name}{_PARTIAL}"
         command = [str(go), "build", *build_flags(self.modfile), "-o", str(partial), self.packages[name]]
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
+            process = processes.start_child(
                 command,
+                signal.SIGTERM,
                 cwd=self.module,
                 env=_go_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                preexec_fn=processes.dies_with_parent(signal.SIGTERM),  # noqa: PLW1509 (only calls prctl)
             )
             try:
                 while _runs(process):

@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import psutil
 
@@ -69,6 +69,27 @@ def end_group(process: subprocess.Popen[bytes], grace: float = 10) -> None:
         except subprocess.TimeoutExpired:
             continue
     process.wait()
+
+
+def start_child(command: Sequence[str], number: signal.Signals, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    """Start a process that gets a signal when this one ends, as `dies_with_parent`; with options of Popen.
+
+    Ctrl-C and SIGTERM are held back until it runs. Python calls hooks after a fork, and loses what a signal
+    raises in them: the Ctrl-C would have no effect.
+    """
+    request = dies_with_parent(number)
+    if request is None:
+        return subprocess.Popen(command, **options)  # without a `preexec_fn` no hooks are called
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        request()
+
+    try:
+        return subprocess.Popen(command, preexec_fn=prepare, **options)  # noqa: PLW1509 (only system calls)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def dies_with_parent(number: signal.Signals) -> Callable[[], None] | None:

@@ -25,7 +25,7 @@ from admitter.sandbox.api import Api
 from admitter.sandbox.component_commands import CONTROLLER, WANTED, Layout
 from admitter.sandbox.errors import SandboxError, StartError
 from admitter.sandbox.nodes import Manifest
-from admitter.sandbox.processes import ProcessIdentity, dies_with_parent
+from admitter.sandbox.processes import ProcessIdentity, start_child
 from admitter.sandbox.state import Phase, SandboxState
 
 _ATTEMPTS = 3
@@ -158,14 +158,14 @@ class Supervisor:
     def _spawn(self, commands: Mapping[str, list[str]]) -> None:
         for name, command in commands.items():
             with self._log(name).open("wb") as log:
-                process = subprocess.Popen(
+                process = start_child(
                     command,
+                    signal.SIGKILL,
                     cwd=self._order.folder,
                     env={**_environment(name), "HOME": str(self._order.folder)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    preexec_fn=dies_with_parent(signal.SIGKILL),  # noqa: PLW1509 (there are no threads)
                 )
             self._components[name] = process
             self._save(components={**self._state.components, name: ProcessIdentity.of(process.pid)})

@@ -20,6 +20,19 @@ sys.stdin.read()
 """
 
 
+INTERRUPTED = """
+import os, signal
+from admitter.sandbox.processes import start_child
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    start_child(["/bin/grep", "SigBlk", "/proc/self/status"], signal.SIGKILL).wait()
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+"""Ctrl-C comes in the hooks of a fork."""
+
+
 @pytest.fixture
 def sleeper() -> Iterator["subprocess.Popen[str]"]:
     with started("/bin/sleep", "600") as process:
@@ -62,6 +75,20 @@ def test_a_child_ends_with_its_killed_parent() -> None:
         child = ProcessIdentity.of(int(parent.stdout.readline()))
         parent.kill()
     eventually(lambda: child.find() is None, "the child is gone")
+
+
+def test_ctrl_c_while_a_child_is_started_is_not_lost() -> None:
+    with started(sys.executable, "-u", "-c", INTERRUPTED) as parent:
+        said, errors = parent.communicate()
+    assert "interrupted\n" in said, said + errors
+    assert errors == "", "no hook has ignored it"
+
+
+def test_a_child_heeds_signals() -> None:
+    waits = INTERRUPTED.replace("os.kill(os.getpid(), signal.SIGINT)", "None")
+    with started(sys.executable, "-u", "-c", waits) as parent:
+        said, errors = parent.communicate()
+    assert said.split() == ["SigBlk:", "0" * 16, "lost"], errors
 
 
 def test_a_state_survives_the_way_through_its_file(tmp_path: Path) -> None:
