@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 from rich.console import Console
 
@@ -22,6 +23,7 @@ from admitter.sandbox.toolchain import MODFILES, MODULE, PACKAGES, build_flags, 
 
 _ASSETS = "KUBEBUILDER_ASSETS"
 _PARTIAL = ".partial"
+_LOOK_SECONDS = 0.5
 
 
 def ensure_programs(
@@ -104,8 +106,13 @@ class Builder:
                 stderr=subprocess.STDOUT,
                 process_group=0,
             )
+            # A thread waits, since no signal interrupts it: where Ctrl-C hits Popen.wait(), that may keep its
+            # lock, and the next wait() for the same process never ends.
+            waiting = Thread(target=process.wait, daemon=True)
             try:
-                while _runs(process):
+                waiting.start()
+                while waiting.is_alive():
+                    waiting.join(_LOOK_SECONDS)
                     show_elapsed()
             except BaseException:
                 processes.end_group(process)  # Ctrl-C, most of all: compilers are children of the go command
@@ -139,14 +146,6 @@ def format_elapsed(seconds: float) -> str:
     """Seconds as minutes and seconds, such as `1:12`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
-
-
-def _runs(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(timeout=0.5)
-    except subprocess.TimeoutExpired:
-        return True
-    return False
 
 
 def _go_environment() -> dict[str, str]:
