@@ -122,6 +122,7 @@ def named(path: Path) -> str:
     return text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("manifest", [job(), workload(), queued_pod()], ids=["Job", "Workload", "Pod"])
 def test_every_field_of_a_wrong_type_is_named_with_its_object(tmp_path: File, manifest: Json) -> None:
     title = f"{manifest['kind']} t/{manifest['metadata']['name']}"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor, workload
 from tests.simulate.test_simulate import annotate, asks, simulate
 
@@ -37,6 +39,7 @@ def evictions(result: Json) -> list[int]:
     return [int(t[11:13]) * 3600 + int(t[14:16]) * 60 + int(t[17:19]) for t in times]
 
 
+@pytest.mark.long
 def test_what_is_made_and_deleted_for_an_hour_evicts_eleven_times(tmp_path: Path) -> None:
     """Each is there for a second, and deleted: the next one that comes after the back-off evicts."""
     attempts = [brief(number, number * EVERY) for number in range(1, HOUR // EVERY)]
