@@ -71,7 +71,11 @@ def end_group(process: subprocess.Popen[bytes], grace: float = 10) -> None:
     process.wait()
 
 
-def start_child(command: Sequence[str], number: signal.Signals, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+def start_child(
+    command: Sequence[str],
+    number: signal.Signals,
+    **options: Any,  # noqa: ANN401  # whatever Popen takes
+) -> subprocess.Popen[bytes]:
     """Start a process that gets a signal when this one ends, as `dies_with_parent`; with options of Popen.
 
     Ctrl-C and SIGTERM are held back until it runs. Python calls hooks after a fork, and loses what a signal
