@@ -204,8 +204,11 @@ def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> Non
     name = f"{team.namespace}-node"
     labels = {"instance-type": "on-demand", "example.com/only": team.namespace}
     node = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    team.apply({"apiVersion": "v1", "kind": "Node", "metadata": node, "status": {"capacity": room}})
-    only = {"nodeSelector": {"example.com/only": team.namespace}}
+    taint = {"key": "example.com/only", "value": team.namespace, "effect": "NoSchedule"}  # no other's pods
+    made = {"metadata": node, "spec": {"taints": [taint]}, "status": {"capacity": room}}
+    team.apply({"apiVersion": "v1", "kind": "Node", **made})
+    tolerated = [{"key": "example.com/only", "operator": "Exists"}]
+    only = {"nodeSelector": {"example.com/only": team.namespace}, "tolerations": tolerated}
     team.apply(job(team.namespace, "loses", seconds=None, pod=only))
     eventually(lambda: "readyAt" in readiness(team, "loses"), what="its readiness to be noted")
     team.apply(job(team.namespace, "next"))
