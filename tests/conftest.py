@@ -73,7 +73,7 @@ cluster has.
 ALONE = ("own: ControlPlane", "vacant: Cluster")
 """Arguments of tests that share a cluster with the rest of their file."""
 MADE_ONCE = 'fixture(scope="module")'
-"""What a file of ring 1 has that makes something for all of its tests: it takes seconds."""
+"""What a file of ring 1 has if it makes something for all its tests: that is slow, as is a browser."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -119,7 +119,7 @@ class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         path = self.config.rootpath / file
         text = path.read_text()
         if path.parent.name not in RING_2:
-            return file if MADE_ONCE in text else ""
+            return file if MADE_ONCE in text or path.stem.endswith("_browser") else ""
         if path.name in LONGEST:
             return "longest"
         return group_of(path.name) or (file if any(each in text for each in ALONE) else "")

@@ -21,7 +21,7 @@ def installed(kind: Json) -> dict[tuple[str, str], Json]:
 def printed(*options: str) -> list[Json]:
     answer = CliRunner().invoke(app, ["install", "--print", "--only-kinds", *options])
     assert answer.exit_code == 0, answer.output
-    return list(yaml.safe_load_all(answer.stdout))
+    return list(yaml.load_all(answer.stdout, yaml.CSafeLoader))
 
 
 def test_kinds_are_chosen_by_name_or_file_and_the_job_comes_with_them(tmp_path: Path) -> None:

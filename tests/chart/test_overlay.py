@@ -37,7 +37,10 @@ def test_the_overlay_of_the_page_changes_the_image_and_the_replicas_and_nothing_
     command = [str(kubectl), "kustomize", str(tmp_path / "overlay")]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    made, bundle = by_name(list(yaml.safe_load_all(rendered))), by_name(list(manifests(deployment=True)))
+    made, bundle = (
+        by_name(list(yaml.load_all(rendered, yaml.CSafeLoader))),
+        by_name(list(manifests(deployment=True))),
+    )
     assert made.keys() == bundle.keys()
     before, after = (objects["Deployment", "admitter-controller"] for objects in (bundle, made))
     assert after["spec"]["replicas"] == 3

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 def test_print_shows_all_that_is_applied_and_changes_nothing() -> None:
     printed = admitter("install", "--print")
     assert printed.returncode == 0
-    assert list(yaml.safe_load_all(printed.stdout)) == list(manifests(deployment=True))
+    assert list(yaml.load_all(printed.stdout, yaml.CSafeLoader)) == list(manifests(deployment=True))
     other = admitter("install", "--print", "--image=registry.example.com/own:1").stdout
     assert other == printed.stdout.replace("image: admitter:0.1.0", "image: registry.example.com/own:1")
     assert other != printed.stdout
@@ -67,7 +67,7 @@ def test_install_again_and_uninstall(vacant: Cluster) -> None:
 
 
 def test_kustomize_renders_what_is_installed_and_applies_it(vacant: Cluster) -> None:
-    rendered = list(yaml.safe_load_all(vacant.run_kubectl("kustomize", str(ROOT))))
+    rendered = list(yaml.load_all(vacant.run_kubectl("kustomize", str(ROOT)), yaml.CSafeLoader))
 
     def by_name(made: list[Json]) -> list[str]:
         """Line breaks of expressions are written in another way, which means the same."""

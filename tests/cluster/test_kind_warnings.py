@@ -16,7 +16,7 @@ from tests.cluster.test_warnings import TINY, applied
 from tests.cluster.waiting import eventually
 from tests.kinds.described import example
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(300)]
 
 WORDS = "a container requests less than one MiB of memory"
 OPEN: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

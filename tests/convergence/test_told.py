@@ -267,6 +267,7 @@ def test_a_refused_admission_is_logged_once_and_told_on_the_job() -> None:
     run(story())
 
 
+@pytest.mark.long
 def test_an_admission_that_meets_changes_is_no_refused_one() -> None:
     async def story() -> None:
         scene = Scene({"a": 1})

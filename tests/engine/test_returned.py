@@ -121,6 +121,7 @@ def test_each_one_doubles_the_back_off_up_to_ten_minutes() -> None:
     assert waits == [10, 20, 40, 80, 160, 320, 600, 600, 600]
 
 
+@pytest.mark.long
 def test_one_that_creates_and_deletes_for_an_hour_evicts_eleven_times() -> None:
     """At 0, 10, 30, 70, 150, 310 and 630 s, and every 600 s after that (docs/design/preemption.md)."""
     made = lent()

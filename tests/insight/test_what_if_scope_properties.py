@@ -79,6 +79,7 @@ def manifests(draw: st.DrawFn, number: int) -> Json:
     return resource_flavor("default", {})
 
 
+@pytest.mark.long
 def test_parts_come_to_what_the_whole_comes_to() -> None:
     apart = 0
 

@@ -27,13 +27,13 @@ def releases() -> list[Path]:
 
 def definitions(folder: Path) -> dict[str, Schema]:
     """The definitions in a folder, by name."""
-    read = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
+    read = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(folder.glob("*.yaml"))]
     return {definition["metadata"]["name"]: definition for definition in read}
 
 
 def objects(release: Path) -> list[Schema]:
     """What a release has stored; namespaces first."""
-    return list(yaml.safe_load_all((release / "objects.yaml").read_text()))
+    return list(yaml.load_all((release / "objects.yaml").read_text(), yaml.CSafeLoader))
 
 
 def schemas(definition: Schema) -> dict[str, Schema]:

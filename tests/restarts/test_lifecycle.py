@@ -8,6 +8,8 @@ from math import inf
 from random import Random
 from typing import Any
 
+import pytest
+
 from admitter.cache.run_time_status import RunTimeStatus, run_time_of
 from admitter.convert.settings import DEFAULTS
 from admitter.policy.lifecycle import Phase, phase_of
@@ -164,6 +166,7 @@ def longest(walk: Walk, queue: str) -> float:
     return parse_duration(str(rules["maxRuntime"])) if ends else inf
 
 
+@pytest.mark.long
 @many
 @seeds
 def test_both_agree_on_maximum_run_times_and_none_holds_quota_for_longer(seed: int) -> None:

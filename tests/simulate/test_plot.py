@@ -72,6 +72,7 @@ def test_what_is_borrowed_and_what_is_evicted_can_be_seen(tmp_path: Path) -> Non
     assert "owner, borrowed" not in words
 
 
+@pytest.mark.long
 def test_a_picture_of_many_flavors_says_what_it_leaves_out(tmp_path: Path) -> None:
     names = [f"flavor-{n:02}" for n in range(25)]
     others = [cluster_queue(f"queue-{name}", {"cpu": {name: "1"}}) for name in names]

@@ -73,6 +73,7 @@ async def test_what_its_status_says_is_there_while_a_workload_is_explained(
         assert "Asking …" not in "\n".join(await glass.explained())
 
 
+@pytest.mark.long
 async def test_a_user_that_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Event()
 

@@ -38,6 +38,7 @@ async def test_thirty_queues_are_a_page_and_a_half() -> None:
         assert names(await glass.press("home"))[0] == "department-00"
 
 
+@pytest.mark.long
 async def test_only_what_is_in_view_is_drawn(large: TopScene, drawn: list[int]) -> None:
     async with watching(large) as glass:
         assert (await glass.lines())[1].startswith("1,000 queues: 10,000 waiting, 10,000 admitted")
@@ -56,6 +57,7 @@ async def test_only_what_is_in_view_is_drawn(large: TopScene, drawn: list[int]) 
         assert len(glass.app.screen.query("*")) <= widgets
 
 
+@pytest.mark.long
 async def test_a_picture_that_is_the_same_draws_nothing(large: TopScene, drawn: list[int]) -> None:
     async with watching(large) as glass:
         drawn.clear()
@@ -73,6 +75,7 @@ async def test_a_picture_draws_what_has_changed(drawn: list[int]) -> None:
         assert drawn == [4], "one more waits in queue alone"
 
 
+@pytest.mark.long
 async def test_keys_cost_little(large: TopScene) -> None:
     """Some milliseconds of CPU each; a second would be too much to wait."""
     async with watching(large) as glass:
