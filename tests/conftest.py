@@ -73,7 +73,7 @@ cluster has.
 ALONE = ("own: ControlPlane", "vacant: Cluster")
 """Arguments of tests that share a cluster with the rest of their file."""
 MADE_ONCE = 'fixture(scope="module")'
-"""What a file of ring 1 has if it makes something for all its tests: that is slow, as is a browser."""
+"""What a file of ring 1 has that makes something for all of its tests: it takes seconds."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -94,6 +94,11 @@ def _seconds(item: pytest.Item) -> float:
 def group_of(file: str) -> str:
     """The name of those that a file of tests shares a cluster with; empty if there are none."""
     return next((group for group, files in SHARING.items() if file in files), "")
+
+
+def in_browser(path: Path) -> bool:
+    """Whether a file has tests in a browser, which a worker starts once for all of its tests."""
+    return path.parent.name == "web" and path.stem.endswith("_browser")
 
 
 def _in_turn(items: list[pytest.Item]) -> Callable[[pytest.Item], tuple[float, int, float]]:
@@ -119,7 +124,7 @@ class Together(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         path = self.config.rootpath / file
         text = path.read_text()
         if path.parent.name not in RING_2:
-            return file if MADE_ONCE in text or path.stem.endswith("_browser") else ""
+            return file if MADE_ONCE in text or in_browser(path) else ""
         if path.name in LONGEST:
             return "longest"
         return group_of(path.name) or (file if any(each in text for each in ALONE) else "")

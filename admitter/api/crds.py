@@ -149,10 +149,10 @@ def _structural(schema: Schema, definitions: Schema) -> Schema:
     return result
 
 
-def contents(folder: Path = FOLDER) -> dict[Path, str]:
+def contents() -> dict[Path, str]:
     """The texts of the files."""
     return {
-        folder / f"{kind.plural}.yaml": HEADER
+        FOLDER / f"{kind.plural}.yaml": HEADER
         + yaml.safe_dump(definition(kind), sort_keys=False, width=110, allow_unicode=True)
         for kind in KINDS
     }

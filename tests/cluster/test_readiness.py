@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from admitter.sandbox.nodes import SIMULATED_ANNOTATION
 from tests.cluster.objects import Json, job
 from tests.cluster.queued_pods import group_workload, pods_of, queued_pod
 from tests.cluster.team import Team
@@ -202,13 +203,14 @@ def test_a_job_that_lost_its_node_gives_its_quota_to_the_next(team: Team) -> Non
     offers(team, readyTimeout="20s", recoveryTimeout="20s", giveUp={"attempts": 1}, backoff=ONCE)
     room = {"cpu": "4", "memory": "4Gi", "pods": "10"}
     name = f"{team.namespace}-node"
-    labels = {"instance-type": "on-demand", "example.com/only": team.namespace}
-    node = {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
-    taint = {"key": "example.com/only", "value": team.namespace, "effect": "NoSchedule"}  # no other's pods
-    made = {"metadata": node, "spec": {"taints": [taint]}, "status": {"capacity": room}}
-    team.apply({"apiVersion": "v1", "kind": "Node", **made})
-    tolerated = [{"key": "example.com/only", "operator": "Exists"}]
-    only = {"nodeSelector": {"example.com/only": team.namespace}, "tolerations": tolerated}
+    key, value = "example.com/only", team.namespace
+    labels = {"instance-type": "on-demand", key: value}
+    metadata = {"name": name, "labels": labels, "annotations": {SIMULATED_ANNOTATION: "fake"}}
+    # Pods of other tests would be lost with the node.
+    spec = {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]}
+    node = {"metadata": metadata, "spec": spec, "status": {"capacity": room}}
+    team.apply({"apiVersion": "v1", "kind": "Node", **node})
+    only = {"nodeSelector": {key: value}, "tolerations": [{"key": key, "operator": "Exists"}]}
     team.apply(job(team.namespace, "loses", seconds=None, pod=only))
     eventually(lambda: "readyAt" in readiness(team, "loses"), what="its readiness to be noted")
     team.apply(job(team.namespace, "next"))

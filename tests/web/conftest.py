@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.conftest import in_browser
 from tests.web.looks import kept_browser
 
 SHELL = "test_shell_browser.py"
@@ -13,7 +14,7 @@ SHELL = "test_shell_browser.py"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _in_browser(item):
+        if in_browser(item.path):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
             if item.path.name != SHELL:
                 item.add_marker(pytest.mark.long)
@@ -21,12 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _shares_the_browser(request: pytest.FixtureRequest) -> None:
-    if _in_browser(request.node):
+    if in_browser(request.path):
         request.getfixturevalue("_kept")
-
-
-def _in_browser(item: pytest.Item) -> bool:
-    return item.path.parent.name == "web" and item.path.stem.endswith("_browser")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
