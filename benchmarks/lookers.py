@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from math import inf
 from random import Random
 from typing import Final
 from unittest import mock
@@ -24,8 +25,10 @@ from admitter.convert.settings import DEFAULTS
 from admitter.insight import live
 from admitter.insight.forecast.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
+from admitter.policy.snapshot import Facts
 from admitter.top.app import Top
 from admitter.top.scene import Live, TopScene
+from admitter.web import forecasting
 from admitter.web.history import History
 from admitter.web.samples import KEPT_SECONDS, TIERS
 from admitter.web.scene import WebScene
@@ -52,30 +55,51 @@ Done = Callable[[int], Awaitable[None]]
 """Called after each round, with its number from 1."""
 
 
-def mirrored(turnover: Turnover) -> Mirror:
+class Followed(Mirror):
     """The cluster, followed as `admitter top` and `admitter web` follow it."""
-    return Mirror(turnover.api, DEFAULTS, Random(1), lambda: turnover.now)  # noqa: S311  # spreads load only
+
+    def __init__(self, turnover: Turnover) -> None:
+        super().__init__(turnover.api, DEFAULTS, Random(1), lambda: turnover.now)  # noqa: S311  # spreads load only
+        self._turnover = turnover
+        self._newest: Facts | None = None
+        self._heard = 0
+
+    def facts(self) -> Facts:
+        self._heard = self.revision
+        self._newest = super().facts()
+        return self._newest
+
+    def is_present(self, known: Facts) -> bool:
+        """Whether a picture of these facts is the last one of this round: it shows all that has happened."""
+        newest = known is self._newest and known.taken == self._turnover.now
+        return newest and self._heard == self.revision
 
 
 @contextmanager
 def hurried() -> Iterator[None]:
-    """Pictures one after the other, without the pauses that leave time for other work."""
-    with mock.patch.multiple(live, LEAST_PAUSE_SECONDS=0.0, REST=0.0):
+    """Pictures one after the other, without pauses that leave time for other work, and none without a change.
+
+    So what is in memory after a round does not depend on how long the round took.
+    """
+    with (
+        mock.patch.multiple(live, LEAST_PAUSE_SECONDS=0.0, REST=0.0, QUIET_SECONDS=inf),
+        mock.patch.object(forecasting, "IDLE", 0.0),
+    ):
         yield
 
 
 class _Feed(Live):
-    """Tells when a scene of some moment is on the screen."""
+    """Tells when the last scene of a round is on the screen."""
 
     def __init__(self, turnover: Turnover) -> None:
-        super().__init__(mirrored(turnover), "an hour")
-        self._turnover = turnover
+        self._followed = Followed(turnover)
+        super().__init__(self._followed, "an hour")
         self._shown = asyncio.Event()
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
         def noted(scene: TopScene) -> None:
             show(scene)
-            if scene.known.taken == self._turnover.now:
+            if self._followed.is_present(scene.known):
                 self._shown.set()
 
         await super().follow(noted)
@@ -128,11 +152,13 @@ class Served:
         address: of it.
         streams: how many people follow it.
         sessions: how many of them have logged in, and not out.
+        settled: waits until nothing is being made: the last picture of the round is there, and the forecast.
     """
 
     address: str
     streams: Callable[[], int]
     sessions: Callable[[], int]
+    settled: Callable[[], Awaitable[None]]
 
 
 class _Lived(History):
@@ -151,20 +177,27 @@ class _Lived(History):
 @asynccontextmanager
 async def serving(turnover: Turnover) -> AsyncIterator[Served]:
     """The page of a cluster, on a port of its own."""
-    stage = Stage(mirrored(turnover), NO_LIMIT, _Lived())
+    followed = Followed(turnover)
+    stage = Stage(followed, NO_LIMIT, _Lived())
     sessions = Sessions(lambda: turnover.now)
     page = Page(stage, Access(turnover.api, lambda: turnover.now), sessions)
     app = page.app()
     app.middlewares.append(_seldom())
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
+
+    async def settled() -> None:
+        while stage.scene is None or not followed.is_present(stage.scene.known):
+            await stage.newer(stage.scene)
+        await stage.forecasts.made()
+
     with hurried():
         following = asyncio.create_task(stage.run())
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             await stage.newer(None)
             address = "http://{}:{}".format(*runner.addresses[0][:2])
-            yield Served(address, lambda: page.streams, lambda: len(sessions))
+            yield Served(address, lambda: page.streams, lambda: len(sessions), settled)
         finally:
             following.cancel()
             await asyncio.wait([following])
@@ -203,6 +236,7 @@ async def at_the_server(
             async with asyncio.timeout(120):
                 while (await _ask(session, "/api/tree"))["taken"] != turnover.now:
                     await changes.content.readuntil(b"\n\n")
+                await page.settled()  # what is asked for now is kept as long as the picture
             await _ask(session, "/api/queue", name=turnover.lasting)
             await _ask(session, "/api/starts", name=turnover.lasting)
             await _ask(session, "/api/workloads", queue=turnover.lasting)
@@ -212,6 +246,7 @@ async def at_the_server(
                 for path in ("/api/workload", "/api/outlook"):
                     await _ask(session, path, namespace=GUESTS, name=rows[-1]["name"])
             await _pass_by(page, number)
+            await page.settled()
             await done(number, page)
 
 
