@@ -27,7 +27,8 @@ from tests.sandbox.helpers import eventually, processes_in, started, write_progr
 
 OUTPUT_OPTION = 'while [ "$1" != -o ]; do shift; done; out=$2; package=$3'
 GOOD = f'{OUTPUT_OPTION}; echo "$package" >> "$(dirname "$0")/calls"; echo program > "$out"'
-SLOW = f'{OUTPUT_OPTION}; echo half > "$out"; trap "trap - TERM; kill 0" TERM; sleep 600 & wait'
+SLOW = f'{OUTPUT_OPTION}; sleep 600 & trap "kill $!; exit 143" TERM; echo half > "$out"; wait'
+"""Ends its child on SIGTERM, and can so before the file is there: a shell that forks may lose a signal."""
 NAMES = ["etcd", "kwok"]
 BUILD = """
 import sys
