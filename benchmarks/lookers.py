@@ -55,8 +55,8 @@ Done = Callable[[int], Awaitable[None]]
 """Called after each round, with its number from 1."""
 
 
-class Followed(Mirror):
-    """The cluster, followed as `admitter top` and `admitter web` follow it."""
+class _PlayedMirror(Mirror):
+    """The cluster, followed as `admitter top` and `admitter web` do; knows the last picture of a round."""
 
     def __init__(self, turnover: Turnover) -> None:
         super().__init__(turnover.api, DEFAULTS, Random(1), lambda: turnover.now)  # noqa: S311  # spreads load only
@@ -92,14 +92,14 @@ class _Feed(Live):
     """Tells when the last scene of a round is on the screen."""
 
     def __init__(self, turnover: Turnover) -> None:
-        self._followed = Followed(turnover)
-        super().__init__(self._followed, "an hour")
+        self._played = _PlayedMirror(turnover)
+        super().__init__(self._played, "an hour")
         self._shown = asyncio.Event()
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
         def noted(scene: TopScene) -> None:
             show(scene)
-            if self._followed.is_present(scene.known):
+            if self._played.is_present(scene.known):
                 self._shown.set()
 
         await super().follow(noted)
@@ -177,8 +177,8 @@ class _Lived(History):
 @asynccontextmanager
 async def serving(turnover: Turnover) -> AsyncIterator[Served]:
     """The page of a cluster, on a port of its own."""
-    followed = Followed(turnover)
-    stage = Stage(followed, NO_LIMIT, _Lived())
+    mirror = _PlayedMirror(turnover)
+    stage = Stage(mirror, NO_LIMIT, _Lived())
     sessions = Sessions(lambda: turnover.now)
     page = Page(stage, Access(turnover.api, lambda: turnover.now), sessions)
     app = page.app()
@@ -187,7 +187,7 @@ async def serving(turnover: Turnover) -> AsyncIterator[Served]:
     await runner.setup()
 
     async def settled() -> None:
-        while stage.scene is None or not followed.is_present(stage.scene.known):
+        while stage.scene is None or not mirror.is_present(stage.scene.known):
             await stage.newer(stage.scene)
         await stage.forecasts.made()
 
@@ -246,7 +246,7 @@ async def at_the_server(
                 for path in ("/api/workload", "/api/outlook"):
                     await _ask(session, path, namespace=GUESTS, name=rows[-1]["name"])
             await _pass_by(page, number)
-            await page.settled()
+            await page.settled()  # a forecast may have been asked for
             await done(number, page)
 
 
