@@ -100,6 +100,8 @@ class WaitingReason(StrEnum):
     """No JobKind that works describes the kind of its object, or the API server does not serve it now."""
     PARKED = "Parked"
     """The large Workloads of its namespace fill their part of the controller's memory."""
+    OUTDATED = "Outdated"
+    """Its Job has changed since what it asks for was written."""
     JOB_STILL_RUNNING = "JobStillRunning"
     """Pods of an earlier start of its Job still run."""
     PODS_NOT_READY = "PodsNotReady"
@@ -252,7 +254,7 @@ NORMAL_EVENTS: Final = frozenset[str](
         *(WaitingReason.INSUFFICIENT_QUOTA, WaitingReason.BEHIND_HEAD, WaitingReason.PREEMPTING),
         *(WaitingReason.PREEMPTION_BACKED_OFF, WaitingReason.JOB_STILL_RUNNING, WaitingReason.PARKED),
         *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING, WaitingReason.EVICTIONS_LIMITED),
-        *(WaitingReason.POD_GROUP_INCOMPLETE,),
+        *(WaitingReason.POD_GROUP_INCOMPLETE, WaitingReason.OUTDATED),
         *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
     }
 )

@@ -43,6 +43,16 @@ def workload_spec(job: JobView, world: World) -> Json:
     return spec | {field: name for field, name in named.items() if name}
 
 
+def is_up_to_date(workload: WorkloadView, job: JobView, world: World) -> bool:
+    """Whether a Workload waits in the queue that its Job names now, and asks for the same pods.
+
+    Raises:
+        InvalidQuantityError: as `workload_spec`.
+    """
+    asked = _pod_sets(job, world)
+    return bool(workload.queue == (job.queue or "") and workload.spec["podSets"] == asked)
+
+
 def metadata_for(job: JobView, world: World) -> Json:
     """The metadata of the Workload that is made for a job object.
 

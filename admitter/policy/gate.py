@@ -23,6 +23,7 @@ from admitter.engine.refusal import Refusal, Rule
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import HARMLESS
+from admitter.policy.derive import is_up_to_date
 from admitter.policy.gate_readiness import Limit, at_admission, gave_up
 from admitter.policy.messages import queue_title, waiting_message
 from admitter.policy.plans import defect_of
@@ -169,7 +170,9 @@ class Gate:
         if waiting is not None:
             return waiting
         found = self._queue(workload)
-        return found if isinstance(found, Waiting) else self._used_up(workload, job, found) or found
+        if isinstance(found, Waiting):
+            return found
+        return self._used_up(workload, job, found) or self._outdated(workload, job) or found
 
     def run_time(self, workload: WorkloadView, job: JobView | None, queue: str, now: float) -> RunTimeStatus:
         """The run time of a Workload that a queue admits now, in seconds since the epoch."""
@@ -188,6 +191,25 @@ class Gate:
             return None
         return Waiting(WaitingReason.MAX_RUNTIME_EXCEEDED, used_up_message(most, before))
 
+    def _outdated(self, workload: WorkloadView, job: JobView | None) -> Waiting | None:
+        """Why a Workload waits that asks for something else than its Job asks now, or what can't be counted.
+
+        It would be evicted before its Job starts, and be admitted again and again.
+        """
+        if job is None:
+            return None
+        try:
+            if is_up_to_date(workload, job, self._world):
+                return None
+        except InvalidQuantityError as error:
+            return Waiting(WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+        kind = job.resource.kind
+        words = (
+            f"its {kind} has changed, and its Workload does not ask for the same yet: "
+            f"if that lasts, an event of the {kind} says why"
+        )
+        return Waiting(WaitingReason.OUTDATED, words)
+
     def _group(self, workload: WorkloadView) -> Waiting | None:
         """Why a group of queued pods can't be admitted as it is."""
         if workload.job is None or sort_of(workload.job[0]) != GROUP_SORT:
@@ -196,20 +218,7 @@ class Gate:
         if group is None:
             return self._awaited(workload)
         found = complaint(workload, group)
-        if found is None and not self._is_counted(workload):
-            found = WaitingReason.POD_GROUP_INCOMPLETE, "what its pods request is being added up"
         return Waiting(*found) if found is not None else None
-
-    def _is_counted(self, workload: WorkloadView) -> bool:
-        """Whether the Workload of a group asks for as many pods of each shape as there are now.
-
-        The name of a pod set is a digest of all that pods of a shape ask for.
-        """
-        job = self._world.job_of(workload.key)
-        if job is None or job.problem:
-            return True
-        asked = {each["name"]: each["count"] for each in workload.spec["podSets"]}
-        return asked == {each.name: each.count for each in job.sets}
 
     def _awaited(self, workload: WorkloadView) -> Waiting | None:
         """Why a group waits of which no pod is there."""

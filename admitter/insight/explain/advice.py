@@ -42,6 +42,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     WaitingReason.NOT_STARTED: "Make the Job smaller, or have the policy or the flavor corrected.",
     WaitingReason.KIND_INACTIVE: _ASK,
     WaitingReason.PARKED: "Shorten the spec, or wait for the end of other large Workloads of the namespace.",
+    WaitingReason.OUTDATED: "Nothing has to be done, unless an event of its object says what is refused.",
     WaitingReason.JOB_STILL_RUNNING: "Nothing has to be done, unless a pod does not end.",
     WaitingReason.PODS_NOT_READY: "Correct image, command or selectors; or wait, if nodes are missing.",
     WaitingReason.GAVE_UP: "Correct the Job, then set spec.active of the Workload to true (admitter resume).",
