@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from admitter.api.conditions import ConditionType, WaitingReason
-from admitter.cache.job_resources import GROUP_SORT, JOB, sort_of
+from admitter.cache.job_resources import GROUP_SORT, JOB, POD_GROUP, sort_of
 from admitter.cache.run_time_status import RunTimeStatus, run_time_of
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.cache.world import World
@@ -71,13 +71,18 @@ class Gate:
         requeue_by: RequeueBy = RequeueBy.CREATION,
         refused_start: Callable[[JobView], str | None] = lambda _: None,
         backs_off: Callable[[WorkloadView], str] = lambda _: "",
+        *,
+        writes: bool = True,
     ) -> None:
         """`refused_start` says why a Job can't be started as it is, if that was tried.
 
         `backs_off` says why a Workload that was not ready in time is not tried again yet, or is empty.
+        `writes` is whether Workloads are kept in step with their Jobs here. Where they are not, they compete
+        as what they say, unless the controller says that they are outdated.
         """
         self._refused_start = refused_start
         self._backs_off = backs_off
+        self._writes = writes
         self._world = world
         self._catalog = catalog
         self._requeue_by = requeue_by
@@ -203,12 +208,11 @@ class Gate:
                 return None
         except InvalidQuantityError as error:
             return Waiting(WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
-        kind = job.resource.kind
-        words = (
-            f"its {kind} has changed, and its Workload does not ask for the same yet: "
-            f"if that lasts, an event of the {kind} says why"
-        )
-        return Waiting(WaitingReason.OUTDATED, words)
+        if not self._writes and workload.status.get("reason") != WaitingReason.OUTDATED:
+            return None
+        changed = "pods have" if job.resource is POD_GROUP else f"{job.resource.kind} has"
+        words = f"its {changed} changed, and its Workload does not ask for the same yet: if that lasts, "
+        return Waiting(WaitingReason.OUTDATED, words + "an event says what is refused")
 
     def _group(self, workload: WorkloadView) -> Waiting | None:
         """Why a group of queued pods can't be admitted as it is."""

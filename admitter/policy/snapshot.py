@@ -88,7 +88,8 @@ class Snapshot:
         self.catalog = Catalog(self.world, self.engine, known.settings.gpus)
         # which Workloads may compete
         backs_off = partial(backing_off, lambda: at(self.now))
-        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by, backs_off=backs_off)
+        requeue_by = known.settings.requeue_by
+        self.gate = Gate(self.world, self.catalog, requeue_by, backs_off=backs_off, writes=False)
         self.waiting: dict[str, Waiting] = {}  # why some Workloads may not compete, by UID
         self._intake = Intake(self.world, self.engine, self.gate)
         self.world.shards.epochs[0] = 0
