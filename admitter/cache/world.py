@@ -15,6 +15,7 @@ from admitter.cache.ownership import Owners, Shards
 from admitter.cache.pod_groups import PodGroups
 from admitter.cache.pod_views import PodView, parse_pod
 from admitter.cache.queued_pods import PodJobs, QueuedPod, parse_queued_pod, pod_job
+from admitter.cache.request_rules import RequestRules
 from admitter.cache.stateful_sets import parse_stateful_set
 from admitter.cache.views import (
     JobView,
@@ -95,7 +96,7 @@ class World:
         self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
         self.namespaces_by_cohort = Index(self.namespaces, lambda n: n.cohort)
         self.resource_quotas_by_namespace = Index(self.resource_quotas, lambda q: q.namespace)
-        self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
+        self.request_rules = RequestRules(self.limit_ranges, self.runtime_classes)
 
         self.shards = Shards(self.cohorts, self.cluster_queues)
         self.owners = Owners(self.shards, self.workloads, self.local_queues, self.job_of)

@@ -163,13 +163,11 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
     if job.oversized:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)
-    limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
-    # of pods that are there the API server has filled in what LimitRanges say
-    limits = [each.spec for each in limit_ranges if each is not None and not job.resource.is_pods]
-    classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
-    around = (orjson.dumps(limits), orjson.dumps(classes))
+    limits, classes = world.request_rules.of(job.namespace)
+    if job.resource.is_pods:
+        limits = b"[]"  # of pods that are there the API server has filled in what LimitRanges say
     made = [
-        _derived(each.name, orjson.dumps(original_template(job, each)), each.count, *around)
+        _derived(each.name, orjson.dumps(original_template(job, each)), each.count, limits, classes)
         for each in job.sets
     ]
     most(job)
