@@ -26,7 +26,7 @@ from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
 from admitter.controllers.workload.deadlines import Deadlines
-from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
+from admitter.controllers.workload.eviction import Evictions, ShortageEvictions
 from admitter.controllers.workload.eviction_records import EvictionRecords
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.held_status import HeldPods
@@ -35,6 +35,7 @@ from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
 from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.readiness import ReadyTimeouts
+from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.controllers.workload.resizes import Resizes
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons

@@ -7,7 +7,8 @@ import pytest
 from admitter.cache.views import JobView, parse_job
 from admitter.client.errors import api_error
 from admitter.client.store import Key
-from admitter.controllers.workload.eviction import RefusedStarts, is_for_good
+from admitter.controllers.workload.refused_starts import RefusedStarts, is_for_good
+from tests.apiserver.loop import run
 
 
 def view(version: int) -> JobView:
@@ -38,23 +39,43 @@ def test_what_would_be_refused_again(status: int, message: str, for_good: bool) 
     assert is_for_good(api_error(status, {"message": message})) is for_good
 
 
-async def test_a_refusal_counts_until_the_job_changes_or_a_while_has_passed() -> None:
+async def test_a_refusal_counts_until_a_while_has_passed() -> None:
     tried_again: asyncio.Future[Key] = asyncio.get_running_loop().create_future()
     refused = RefusedStarts(seconds=0)
-    refused.over.listen(tried_again.set_result)
-    job, changed = view(1), view(2)
+    refused.over.listen(lambda key: None if tried_again.done() else tried_again.set_result(key))
+    job = view(1)
     assert refused.why(job) is None
     words = refused.note(job, api_error(403, {"message": "denied"}))
     assert "denied" in words
-    assert (refused.why(job), refused.why(changed)) == (words, None)
+    assert refused.why(job) == words
     assert await tried_again == ("team", job.workload)
     assert refused.why(job) is None
 
 
 async def test_a_refusal_outlasts_what_is_written_to_the_job_when_it_gives_its_quota_back() -> None:
-    refused = RefusedStarts(seconds=600)
+    pause_over: asyncio.Future[Key] = asyncio.get_running_loop().create_future()
+    refused = RefusedStarts(seconds=600, first_pause=0)
+    refused.over.listen(pause_over.set_result)
     words = refused.note(view(1), api_error(403, {"message": "denied"}))
     refused.barred(view(1), view(2))
+    await pause_over
     assert (refused.why(view(2)), refused.why(view(3))) == (words, None)
     refused.barred(view(3), view(4))
     assert refused.why(view(4)) is None, "it has changed since it was refused"
+
+
+def test_changes_of_a_job_count_after_a_pause_that_doubles() -> None:
+    async def story() -> None:
+        loop, tries, over = asyncio.get_running_loop(), [], []
+        refused = RefusedStarts(seconds=100, first_pause=10)
+        refused.over.listen(lambda _: over.append(loop.time()))
+        begun = loop.time()
+        for second in range(200):  # something annotates the Job each second
+            if refused.why(view(second)) is None:
+                tries.append(second)
+                refused.note(view(second), "denied")
+            await asyncio.sleep(1)
+        assert tries == [0, 10, 30, 70, 150]
+        assert {10, 30, 70, 150} <= {round(time - begun) for time in over}
+
+    run(story())

@@ -13,8 +13,8 @@ from tests.convergence.scene import JOBS, Scene
 
 Json = dict[str, Any]
 
-SEVERAL_TRIES = 60.0
-"""Seconds; what is refused is tried again every 10."""
+WHILE = 60.0
+"""Seconds, in which a Job could be admitted and evicted many times."""
 
 
 class Watched(Scene):
@@ -70,7 +70,7 @@ def test_a_waiting_job_that_can_be_counted_no_more_is_not_admitted_until_it_can(
         await scene.server.until(lambda: "InvalidRequests" in scene.events("second"))
         scene.delete("first")
         await scene.settled(lambda: scene.why("second")[0] == "InvalidRequests")
-        await asyncio.sleep(SEVERAL_TRIES)
+        await asyncio.sleep(WHILE)
         assert f"its annotation {annotation} is 'two', which is no number of pods" in scene.why("second")[1]
         assert "second" not in scene.admitted
         assert (scene.used("a"), scene.excesses) == (0, [])
@@ -99,7 +99,7 @@ def _move(scene: Scene) -> None:
 def test_a_running_job_that_has_changed_is_evicted_once_and_admitted_only_as_what_it_is_now(
     change: Callable[[Scene], None], reason: str, *, refuses: bool
 ) -> None:
-    """Also as long as the API server refuses to have written what it asks for now."""
+    """Also while the API server refuses to have it written what it asks for now: that is tried again."""
 
     async def story() -> None:
         scene = Watched()
@@ -109,12 +109,11 @@ def test_a_running_job_that_has_changed_is_evicted_once_and_admitted_only_as_wha
         scene.refuses = refuses
         change(scene)
         await scene.settled(lambda: scene.runs("job") == 0 and scene.used("a") == 0)
-        await asyncio.sleep(SEVERAL_TRIES)
+        await asyncio.sleep(WHILE)
         if refuses:
             assert scene.why("job")[0] == "Outdated"
             assert "policy gold forbids it" in scene.events("job")["InvalidRequests"]
-            scene.refuses = False
-            scene.annotate("job", "team", "a")  # any change of the Job has it tried again
+            scene.refuses = False  # and that is found out by itself
         await scene.settled(lambda: scene.why("job")[0] == reason)
         assert scene.admitted == {"job": 1}
         await scene.kill()

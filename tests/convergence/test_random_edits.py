@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from contextlib import suppress
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -68,9 +69,10 @@ class Edits:
             case _:
                 selector = {f"of-{number}": "x" * 60 for number in range(random.choice((1, 1200)))}
                 body = {"spec": {"template": {"spec": {"nodeSelector": selector}}}}
+        before = _said(self._scene.job(job))
         with suppress(ClusterError):
             self._scene.server.write(f"{JOBS}/{job}", body)
-            self.made[job] += 1
+        self.made[job] += _said(self._scene.job(job)) != before
 
     def correct(self, job: str) -> None:
         """Have a Job ask for one pod that fits, in a queue that there is."""
@@ -80,6 +82,12 @@ class Edits:
             template = _asking(1)
             template["spec"]["template"]["spec"]["nodeSelector"] = None
             self._scene.server.write(f"{JOBS}/{job}", template)
+
+
+def _said(job: Json) -> list[Json]:
+    """What its user has written of a Job."""
+    metadata = job["metadata"]
+    return deepcopy([metadata.get("labels"), metadata.get("annotations"), job["spec"]])
 
 
 def _noted(**metadata: Json) -> Json:
@@ -92,10 +100,10 @@ def _asking(cpu: int) -> Json:
 
 
 def _has_changed(workload: Json | None) -> bool:
-    """Whether a Workload is to stop since its Job has changed."""
+    """Whether a Workload is to stop since its Job has changed, or could not be started."""
     conditions = ((workload or {}).get("status") or {}).get("conditions") or ()
     said = {each["type"]: (each["status"], each["reason"]) for each in conditions}
-    return said.get("Evicted") == ("True", "JobChanged")
+    return said.get("Evicted") in {("True", "JobChanged"), ("True", "NotStarted")}
 
 
 async def story(seed: int, *, faults: bool) -> None:

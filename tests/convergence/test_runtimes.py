@@ -1,6 +1,8 @@
 """Runtimes of TrainJobs that change: at a bad moment, or while the API server fails."""
 
+import asyncio
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -55,6 +57,44 @@ def test_a_runtime_that_shrinks_between_admission_and_start_leaves_no_quota_with
         if used:
             await lab.settled(lambda: lab.runs("train-w") == 1)
             assert lab.used("a") == used
+        await lab.kill()
+
+    run(story())
+
+
+class Adding(Operated):
+    """A lab with an operator that adds a container to each pod, which the runtime does not say."""
+
+    def _operate_jobset(self, jobs: Json) -> None:
+        jobs = deepcopy(jobs)
+        for each in jobs["spec"]["replicatedJobs"]:
+            containers = each["template"]["spec"]["template"]["spec"]["containers"]
+            containers.append({"name": "sidecar", "resources": {"requests": {"cpu": "100m"}}})
+        super()._operate_jobset(jobs)
+
+
+def test_pods_that_an_operator_makes_otherwise_are_stopped_and_tried_again_ever_more_seldom() -> None:
+    async def story() -> None:
+        lab = Adding()
+        lab.jobs.lasts = lambda _: 500.0
+        admitted = 0
+
+        def count(plural: str, before: Json | None, after: Json | None) -> None:
+            nonlocal admitted
+            had, has = (bool(((each or {}).get("status") or {}).get("admission")) for each in (before, after))
+            admitted += plural == "workloads" and has and not had
+
+        lab.server.listen(count)
+        spec = {"template": {"spec": {"replicatedJobs": JOINED}}}
+        lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
+        await lab.start()
+        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+        body = {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+        lab.server.make(TRAINJOBS, body)
+        await asyncio.sleep(300)
+        assert 2 <= admitted <= 6
+        await lab.settled(lambda: lab.used("a") == 0)
+        assert "its operator makes other pods than were admitted" in lab.events("train")["NotStarted"]
         await lab.kill()
 
     run(story())

@@ -8,10 +8,11 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import parse_job, parse_object, parse_workload
 from admitter.cache.world import World
 from admitter.client.pace import Pace
-from admitter.controllers.workload.eviction import Evictions, RefusedStarts
+from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.readiness import ReadyTimeouts
+from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, GPU_MEMORY

@@ -5,9 +5,7 @@ controller says that it is suspended, so that it makes no more pods, and a fresh
 Job status names no generation, so an old answer could say the same: that is why a Job is not suspended before
 the Job controller has acted on its start (docs/design/eviction.md).
 
-A Job that can't be started gives back its quota too. The API server may refuse the start for good: the Job is
-as large as its store takes, or a policy of another product keeps it suspended. The Workload competes again
-when the Job has changed, or after a while.
+A Job that can't be started gives back its quota too (`workload.refused_starts`).
 """
 
 import asyncio
@@ -25,7 +23,6 @@ from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.run_time_status import run_time_of
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.cache.world import MOST_LEVELS, World, pods_path, workload_path
-from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
@@ -35,6 +32,7 @@ from admitter.controllers.workload.pod_jobs import GroupJobs
 from admitter.controllers.workload.pod_writes import bar as bar_pod
 from admitter.controllers.workload.pod_writes import side_by_side, stop
 from admitter.controllers.workload.readiness import ReadyTimeouts
+from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.controllers.workload.writes import bar, hold, restore
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
@@ -45,54 +43,8 @@ from admitter.policy.run_time import is_over, over_message
 from admitter.policy.shortage import Shortages
 from admitter.policy.status import Clock
 
-TRIED_AGAIN_SECONDS: Final = 300.0
-"""The policy that refuses may be gone by then."""
 ACT_SECONDS: Final = 10.0
 """By then an operator has acted on a start; only that of Jobs tells in a status that it has."""
-_TOO_LARGE: Final = "request is too large"
-"""What etcd says; the API server passes it on as a failure of its own."""
-
-
-def is_for_good(error: ApiError) -> bool:
-    """Whether the API server would refuse the same start again and again."""
-    passes = isinstance(error, ConflictError | NotFoundError) or is_retryable(error)
-    return _TOO_LARGE in str(error) or not passes
-
-
-@dataclass(eq=False)
-class RefusedStarts:
-    """Remembers which Jobs, as they were then, could not be started, and why; for so many seconds at most.
-
-    After that it is `over`: the start of the Job of the Workload with this key is to be tried again.
-    """
-
-    seconds: float = TRIED_AGAIN_SECONDS
-    over: Signal[[Key]] = field(default_factory=Signal)
-    _refused: dict[str, tuple[int, str]] = field(default_factory=dict)
-
-    def note(self, job: JobView, error: ApiError) -> str:
-        """Remember a refusal; returns it in words."""
-        words = f"its {job.resource.kind} can't be started: {error}"
-        self._refused[job.uid] = (job.version, words)
-        key = (job.namespace, job.workload)
-        asyncio.get_running_loop().call_later(self.seconds, self._forget, job.uid, words, key)
-        return words
-
-    def barred(self, before: JobView, after: JobView) -> None:
-        """A Job was written, with nothing that could change the refusal."""
-        version, words = self._refused.get(before.uid, (None, ""))
-        if version == before.version:
-            self._refused[before.uid] = (after.version, words)
-
-    def why(self, job: JobView) -> str | None:
-        """Why a Job need not be tried as it is; None if it may be."""
-        version, words = self._refused.get(job.uid, (None, None))
-        return words if version == job.version else None
-
-    def _forget(self, uid: str, words: str, key: Key) -> None:
-        if self._refused.get(uid, (0, ""))[1] is words:
-            del self._refused[uid]
-            self.over(key)
 
 
 @dataclass(eq=False)

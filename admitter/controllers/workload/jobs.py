@@ -24,11 +24,12 @@ from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, subject_of
-from admitter.controllers.workload.eviction import Evictions, is_for_good
+from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.held_status import HeldPods
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.pod_jobs import GroupJobs, evicted_end, has_had_its_time, is_group
 from admitter.controllers.workload.pod_writes import stop
+from admitter.controllers.workload.refused_starts import TRIED_AGAIN_SECONDS, is_for_good
 from admitter.controllers.workload.resizes import Resizes
 from admitter.controllers.workload.writes import adopt, delete_workload, hold, whole
 from admitter.engine.model import Flavor
@@ -41,7 +42,14 @@ from admitter.names import (
 )
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
-from admitter.policy.derive import covers, covers_made, lacks, metadata_for, workload_spec
+from admitter.policy.derive import (
+    covers,
+    covers_made,
+    is_up_to_date,
+    lacks,
+    metadata_for,
+    workload_spec,
+)
 from admitter.policy.fewer_pods import is_lowered
 from admitter.policy.growing import shrinks
 from admitter.policy.held import missing
@@ -53,6 +61,7 @@ from admitter.quantities.amounts import InvalidQuantityError
 WORKERS: Final = 32
 GIVES_BACK, STARTS, NEW, OTHER = range(4)
 NOT_YET: Final = "suspended until it is admitted: it was set running without admission"
+OTHERWISE: Final = "its operator makes other pods than were admitted, though what describes them is the same"
 NO_MORE: Final = "suspended again: it has held quota for as long as it may, and its Workload is finished"
 
 log = structlog.get_logger(__name__)
@@ -273,7 +282,10 @@ class Jobs:
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
-                await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+                reason = EvictedReason.JOB_CHANGED
+                if self._is_made_otherwise(now, workload):
+                    reason, words = EvictedReason.NOT_STARTED, self.eviction.refused.note(now, OTHERWISE)
+                await self.eviction.begin(workload, reason, words)
         elif job.suspended and not job.deleting:
             await self._start(job, workload)
         else:
@@ -312,6 +324,15 @@ class Jobs:
         made = self.eviction.made_for(job)
         running = [each for each in made if not (each.suspended or each.finished or each.deleting)]
         return covers_made(workload, running, self.catalog)
+
+    def _is_made_otherwise(self, job: JobView, workload: WorkloadView) -> bool:
+        """Whether an operator makes something else of an object than it asks for: and would do so again."""
+        if job.suspended or job.resource.injection is not Injection.RUNTIME_PATCH:
+            return False
+        try:
+            return is_up_to_date(workload, job, self.world)
+        except InvalidQuantityError:
+            return False
 
     def _has_shrunk(self, job: JobView, workload: WorkloadView) -> bool:
         """Whether pods were admitted that never come: their templates went from the object that had them.
@@ -400,10 +421,11 @@ class Jobs:
         self.events.refused(self.world.job_of(key), error)
 
     def _invalid(self, job: JobView, words: str, error: InvalidError) -> None:
-        """What a Job asks for can't be written."""
+        """What a Job asks for can't be written; what refuses it may be gone after a while."""
         place = {"namespace": job.namespace, "job": job.name}
         log.warning("write refused", **place, workload=job.workload, error=str(error))
         self._tell(job, WaitingReason.INVALID_REQUESTS, f"{words}: {error}")
+        self.queue.add_later((job.namespace, job.workload), TRIED_AGAIN_SECONDS)
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(subject_of(job), reason, message)
