@@ -92,6 +92,12 @@ class WorkQueue(Generic[K]):
             earlier.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
 
+    def add_at_latest(self, key: K, seconds: float) -> None:
+        """Have a key handled after a while, unless it will be sooner."""
+        earlier = self._timers.get(key)
+        if earlier is None or earlier.when() > asyncio.get_running_loop().time() + seconds:
+            self.add_later(key, seconds)
+
     def hurry(self) -> None:
         """Have keys handled now that wait out a pause after a failure: what they failed by may be over."""
         for key in [key for key in self._timers if key in self._failures]:

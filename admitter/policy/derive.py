@@ -7,6 +7,7 @@ import orjson
 
 from admitter.api import weights
 from admitter.cache.pod_views import usage_of
+from admitter.cache.request_rules import NONE
 from admitter.cache.views import LONGEST_TEMPLATE, POD_SET, JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.sharing import remembered
@@ -163,11 +164,11 @@ def _pod_sets(job: JobView, world: World) -> list[Json]:
     if job.oversized:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)
-    limits, classes = world.request_rules.of(job.namespace)
-    if job.resource.is_pods:
-        limits = b"[]"  # of pods that are there the API server has filled in what LimitRanges say
+    rules = world.request_rules
+    # of pods that are there the API server has filled in what LimitRanges say
+    limits = NONE if job.resource.is_pods else rules.limits_in(job.namespace)
     made = [
-        _derived(each.name, orjson.dumps(original_template(job, each)), each.count, limits, classes)
+        _derived(each.name, orjson.dumps(original_template(job, each)), each.count, limits, rules.classes)
         for each in job.sets
     ]
     most(job)

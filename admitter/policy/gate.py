@@ -78,7 +78,7 @@ class Gate:
 
         `backs_off` says why a Workload that was not ready in time is not tried again yet, or is empty.
         `writes` is whether Workloads are kept in step with their Jobs here. Where they are not, they compete
-        as what they say, unless the controller says that they are outdated.
+        as what they say, unless the controller says that they are outdated, or their Jobs can't be counted.
         """
         self._refused_start = refused_start
         self._backs_off = backs_off

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from admitter.client.errors import ClusterError, UnreachableError, api_error
 from admitter.client.failures import FAILURES_TOLD
 from admitter.client.workqueue import FIRST_PAUSE_SECONDS, LEFTOVERS, WorkQueue
+from tests.apiserver.loop import run
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -226,3 +227,25 @@ async def test_a_busy_api_server_is_no_refusal() -> None:
         await handled_until(queue, partial(has_failed, number))
         queue.add("a")
     assert told == []
+
+
+def test_a_key_is_handled_at_latest_when_the_earliest_call_asks_for_it() -> None:
+    async def story() -> None:
+        loop, handled = asyncio.get_running_loop(), []
+        begun = loop.time()
+
+        async def handle(key: str) -> None:
+            handled.append((key, round(loop.time() - begun)))
+
+        queue: WorkQueue[str] = WorkQueue(handle, workers=1)
+        working = asyncio.create_task(queue.run())
+        queue.add_later("soon", 20)
+        queue.add_at_latest("soon", 300)
+        queue.add_later("late", 300)
+        queue.add_at_latest("late", 40)
+        queue.add_at_latest("alone", 60)
+        await asyncio.sleep(1000)
+        assert handled == [("soon", 20), ("late", 40), ("alone", 60)]
+        working.cancel()
+
+    run(story())

@@ -22,7 +22,7 @@ class Watched(Scene):
 
     Attributes:
         admitted: how often each Workload was admitted, by the name of its Job.
-        refuses: whether the API server refuses other specs of Workloads.
+        refuses: whether the API server refuses new Workloads, and other specs of those that there are.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Watched(Scene):
             self.admitted[name] = self.admitted.get(name, 0) + 1
 
     def _refuse(self, plural: str, before: Json | None, after: Json | None) -> None:
-        if self.refuses and plural == "workloads" and before and after and before["spec"] != after["spec"]:
+        if self.refuses and plural == "workloads" and after and (before or {}).get("spec") != after["spec"]:
             raise api_error(422, {"reason": "Invalid", "message": "policy gold forbids it"})
 
     def annotate(self, name: str, annotation: str, value: str | None) -> None:
@@ -116,6 +116,21 @@ def test_a_running_job_that_has_changed_is_evicted_once_and_admitted_only_as_wha
             scene.refuses = False  # and that is found out by itself
         await scene.settled(lambda: scene.why("job")[0] == reason)
         assert scene.admitted == {"job": 1}
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_workload_that_can_not_be_made_is_tried_again() -> None:
+    async def story() -> None:
+        scene = Watched()
+        scene.refuses = True
+        scene.submit("job", "a", 1)
+        await scene.start()
+        await scene.server.until(lambda: "InvalidRequests" in scene.events("job"))
+        assert "policy gold forbids it" in scene.events("job")["InvalidRequests"]
+        scene.refuses = False
+        await scene.settled(lambda: scene.runs("job") == 1)
         await scene.kill()
 
     run(story())

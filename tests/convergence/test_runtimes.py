@@ -94,7 +94,7 @@ def test_pods_that_an_operator_makes_otherwise_are_stopped_and_tried_again_ever_
         await asyncio.sleep(300)
         assert 2 <= admitted <= 6
         await lab.settled(lambda: lab.used("a") == 0)
-        assert "its operator makes other pods than were admitted" in lab.events("train")["NotStarted"]
+        assert "its operator has made other pods than were admitted" in lab.events("train")["NotStarted"]
         await lab.kill()
 
     run(story())

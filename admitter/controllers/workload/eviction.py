@@ -183,7 +183,7 @@ class Evictions:
         known = not job.problem or job.resource.injection is not Injection.TEMPLATES
         write = restore if job.resource.restore is not None and known else bar
         after = await write(job, str(workload.version), self.world, self.transport)
-        self.refused.barred(job, after)
+        self.refused.released(job, after)
         await self._free(workload)
 
     async def _has_pods(self, workload: WorkloadView) -> bool:

@@ -61,7 +61,7 @@ from admitter.quantities.amounts import InvalidQuantityError
 WORKERS: Final = 32
 GIVES_BACK, STARTS, NEW, OTHER = range(4)
 NOT_YET: Final = "suspended until it is admitted: it was set running without admission"
-OTHERWISE: Final = "its operator makes other pods than were admitted, though what describes them is the same"
+MADE_OTHERWISE: Final = "its operator has made other pods than were admitted"
 NO_MORE: Final = "suspended again: it has held quota for as long as it may, and its Workload is finished"
 
 log = structlog.get_logger(__name__)
@@ -282,10 +282,10 @@ class Jobs:
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
-                reason = EvictedReason.JOB_CHANGED
                 if self._is_made_otherwise(now, workload):
-                    reason, words = EvictedReason.NOT_STARTED, self.eviction.refused.note(now, OTHERWISE)
-                await self.eviction.begin(workload, reason, words)
+                    await self._give_up_start(now, workload, MADE_OTHERWISE)
+                else:
+                    await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
         elif job.suspended and not job.deleting:
             await self._start(job, workload)
         else:
@@ -326,7 +326,10 @@ class Jobs:
         return covers_made(workload, running, self.catalog)
 
     def _is_made_otherwise(self, job: JobView, workload: WorkloadView) -> bool:
-        """Whether an operator makes something else of an object than it asks for: and would do so again."""
+        """Whether what an operator has made is something else, though an object asks for what it did.
+
+        The operator would make the same of it again.
+        """
         if job.suspended or job.resource.injection is not Injection.RUNTIME_PATCH:
             return False
         try:
@@ -384,12 +387,17 @@ class Jobs:
         except ApiError as error:
             if not is_for_good(error):
                 raise
-            words = self.eviction.refused.note(self.world.job_of(workload.key) or job, error)
-            await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
+            words = f"its {job.resource.kind} can't be started: {error}"
+            await self._give_up_start(self.world.job_of(workload.key) or job, workload, words)
             return
         except NotSaidError:
             return  # the next change of its status brings us here again
         self.eviction.started(self.world.take_job(job, raw))
+
+    async def _give_up_start(self, job: JobView, workload: WorkloadView, words: str) -> None:
+        """Evict a Workload of which the Job can't be started as it is, and remember that it can't."""
+        await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
+        self.eviction.refused.note(job, words)
 
     async def _finish(
         self, job: JobView, workload: WorkloadView, reason: FinishedReason, message: str
@@ -425,7 +433,7 @@ class Jobs:
         place = {"namespace": job.namespace, "job": job.name}
         log.warning("write refused", **place, workload=job.workload, error=str(error))
         self._tell(job, WaitingReason.INVALID_REQUESTS, f"{words}: {error}")
-        self.queue.add_later((job.namespace, job.workload), TRIED_AGAIN_SECONDS)
+        self.queue.add_at_latest((job.namespace, job.workload), TRIED_AGAIN_SECONDS)
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(subject_of(job), reason, message)

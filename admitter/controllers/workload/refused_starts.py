@@ -3,7 +3,7 @@
 The API server may refuse a start for good: the Job is as large as its store takes, or a policy of another
 product keeps it suspended. Or an operator makes Jobs that ask for more than their object does. A change of
 the Job may end that, and may also be another note in its annotations every second. So changes count only
-after a pause that doubles: else a Job would be admitted, and evicted, with each of them.
+after a pause that doubles, from when its quota is free: else a Job would be admitted, and evicted, with each.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from admitter.client.store import Key
 TRIED_AGAIN_SECONDS: Final = 300.0
 """The policy that refuses may be gone by then."""
 FIRST_PAUSE_SECONDS: Final = 10.0
-"""So long a Job that has changed waits after the first refusal; twice as long after each further one."""
+"""So long a Job that has changed waits after the first refusal; after each further one twice as long, at most
+`TRIED_AGAIN_SECONDS`."""
 _TOO_LARGE: Final = "request is too large"
 """What etcd says; the API server passes it on as a failure of its own."""
 
@@ -33,52 +34,70 @@ def is_for_good(error: ApiError) -> bool:
 class _Refusal:
     version: int  # of the Job that could not be started
     words: str
-    number: int  # how many there were in a row
-    paused: bool = True  # whether changes of the Job do not count yet
+    number: int  # how many there were, none of them long after the one before
+    counts: bool = True  # whether the Job is not to be tried as it was then
+    paused: bool = True  # whether it is not to be tried either if it has changed
+    held: bool = True  # whether it holds its quota yet
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class RefusedStarts:
-    """Remembers which Jobs, as they were then, could not be started, and why; for so many seconds at most.
+    """Remembers which Jobs, as they were then, could not be started, and why.
 
-    A pause is `over` when changes of the Job of the Workload with this key count, and when all is forgotten.
+    `over` says for which Workload changes of its Job count from now on, or the refusal does no more.
     """
 
-    seconds: float = TRIED_AGAIN_SECONDS
-    first_pause: float = FIRST_PAUSE_SECONDS
     over: Signal[[Key]] = field(default_factory=Signal)
     _refused: dict[str, _Refusal] = field(default_factory=dict)
 
-    def note(self, job: JobView, why: object) -> str:
-        """Remember that a Job can't be started; returns it in words."""
-        words = f"its {job.resource.kind} can't be started: {why}"
+    def note(self, job: JobView, words: str) -> None:
+        """Remember that a Job can't be started as it is, and that it is about to give its quota back."""
         earlier = self._refused.get(job.uid)
-        refusal = _Refusal(job.version, words, earlier.number + 1 if earlier is not None else 1)
-        self._refused[job.uid] = refusal
-        key, loop = (job.namespace, job.workload), asyncio.get_running_loop()
-        pause = min(self.seconds, self.first_pause * 2 ** (refusal.number - 1))
-        loop.call_later(pause, self._end_pause, refusal, key)
-        loop.call_later(self.seconds, self._forget, job.uid, refusal, key)
-        return words
+        number = 1
+        if earlier is not None:
+            number += earlier.number
+            _cancel(earlier)
+        refusal = self._refused[job.uid] = _Refusal(job.version, words, number)
+        self._time(job, refusal)
 
-    def barred(self, before: JobView, after: JobView) -> None:
-        """A Job was written, with nothing that could change the refusal."""
+    def released(self, before: JobView, after: JobView) -> None:
+        """A Job has given its quota back; what was written to it changes nothing of a refusal."""
         refusal = self._refused.get(before.uid)
-        if refusal is not None and refusal.version == before.version:
+        if refusal is None or not refusal.held:
+            return
+        refusal.held, refusal.paused, refusal.counts = False, True, True
+        if refusal.version == before.version:
             refusal.version = after.version
+        _cancel(refusal)
+        self._time(after, refusal)
 
     def why(self, job: JobView) -> str | None:
         """Why a Job need not be tried as it is; None if it may be."""
         refusal = self._refused.get(job.uid)
-        if refusal is None or not (refusal.paused or refusal.version == job.version):
+        if refusal is None or not (refusal.paused or (refusal.counts and refusal.version == job.version)):
             return None
         return refusal.words
+
+    def _time(self, job: JobView, refusal: _Refusal) -> None:
+        """Have the pause end, then the refusal, and in the end the number of refusals be forgotten."""
+        key, call_later = (job.namespace, job.workload), asyncio.get_running_loop().call_later
+        pause = min(TRIED_AGAIN_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(refusal.number - 1, 20))
+        refusal.timers = [
+            call_later(pause, self._end_pause, refusal, key),
+            call_later(TRIED_AGAIN_SECONDS, self._end, refusal, key),
+            call_later(2 * TRIED_AGAIN_SECONDS, self._refused.pop, job.uid, None),
+        ]
 
     def _end_pause(self, refusal: _Refusal, key: Key) -> None:
         refusal.paused = False
         self.over(key)
 
-    def _forget(self, uid: str, refusal: _Refusal, key: Key) -> None:
-        if self._refused.get(uid) is refusal:
-            del self._refused[uid]
-            self.over(key)
+    def _end(self, refusal: _Refusal, key: Key) -> None:
+        refusal.paused = refusal.counts = False
+        self.over(key)
+
+
+def _cancel(refusal: _Refusal) -> None:
+    for timer in refusal.timers:
+        timer.cancel()

@@ -39,7 +39,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     WaitingReason.PRIORITY_CLASS_NOT_ALLOWED: "Name another priority class or none, or use another queue.",
     WaitingReason.PRIORITY_MISMATCH: "Correct spec.priority of the Workload.",
     WaitingReason.INACTIVE: "Set spec.active of the Workload to true (admitter resume).",
-    WaitingReason.NOT_STARTED: "Make the Job smaller, or have the policy or the flavor corrected.",
+    WaitingReason.NOT_STARTED: "Correct what the sentence names: Job, policy, flavor or operator.",
     WaitingReason.KIND_INACTIVE: _ASK,
     WaitingReason.PARKED: "Shorten the spec, or wait for the end of other large Workloads of the namespace.",
     WaitingReason.OUTDATED: "Nothing has to be done, unless an event of its object says what is refused.",
