@@ -17,6 +17,16 @@ from tests.convergence.test_children import JOINED, RUNTIME, TRAINJOBS, Operated
 Json = dict[str, Any]
 
 
+async def begin(lab: Operated) -> None:
+    """Start the controller, and make a TrainJob and its runtime."""
+    spec = {"template": {"spec": {"replicatedJobs": JOINED}}}
+    lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
+    await lab.start()
+    metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
+    body = {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
+    lab.server.make(TRAINJOBS, body)
+
+
 @pytest.mark.parametrize(
     ("later", "used"),
     [(JOINED[:1], 2000), ([], 0), (None, 0)],
@@ -45,12 +55,7 @@ def test_a_runtime_that_shrinks_between_admission_and_start_leaves_no_quota_with
 
         lab.server.ignore(lab._operate)
         lab.server.listen(operate)
-        spec = {"template": {"spec": {"replicatedJobs": JOINED}}}
-        lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
-        await lab.start()
-        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
-        body = {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
-        lab.server.make(TRAINJOBS, body)
+        await begin(lab)
         await lab.server.until(lambda: lab.used("a") == 3000)
         await lab.settled(lambda: lab.used("a") == used)
         assert "fewer pods than were admitted" in lab.events("train")["JobChanged"]
@@ -85,12 +90,7 @@ def test_pods_that_an_operator_makes_otherwise_are_stopped_and_tried_again_ever_
             admitted += plural == "workloads" and has and not had
 
         lab.server.listen(count)
-        spec = {"template": {"spec": {"replicatedJobs": JOINED}}}
-        lab.server.make(RUNTIME, {"metadata": {"name": "torch"}, "spec": spec})
-        await lab.start()
-        metadata = {"name": "train", "labels": {QUEUE_LABEL: "a"}}
-        body = {"metadata": metadata, "spec": {"suspend": True, "runtimeRef": {"name": "torch"}}}
-        lab.server.make(TRAINJOBS, body)
+        await begin(lab)
         await asyncio.sleep(300)
         assert 2 <= admitted <= 6
         await lab.settled(lambda: lab.used("a") == 0)

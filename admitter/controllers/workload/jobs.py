@@ -326,10 +326,7 @@ class Jobs:
         return covers_made(workload, running, self.catalog)
 
     def _is_made_otherwise(self, job: JobView, workload: WorkloadView) -> bool:
-        """Whether what an operator has made is something else, though an object asks for what it did.
-
-        The operator would make the same of it again.
-        """
+        """Whether an operator has made something else than its object asks for: it would do so again."""
         if job.suspended or job.resource.injection is not Injection.RUNTIME_PATCH:
             return False
         try:
